@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything, and measures how many transfers and Proofs of Neural Work a chain on this machine finalizes in a second.
+# Builds what it takes, and measures how many transfers and Proofs of Neural Work a chain on this machine finalizes in a second.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 # Told here, not by the program: it may have to be built first.
@@ -8,7 +8,7 @@ for argument in "$@"; do
 		cat <<'HELP'
 Usage: scripts/load.sh [OPTIONS]
 
-Builds everything, the first time for half an hour and more, starts one or two validators on this machine, hands them
+Builds what it takes, the first time for half an hour and more, starts one or two validators on this machine, hands them
 transfers and Proofs of Neural Work that were signed before, and says how many of them were finalized in a second, how
 full blocks were, and how much memory the nodes took. Exit code 0 only if every one did what it should, every receiver
 has what it was sent, and no block was heavier than blocks may be.
@@ -22,6 +22,6 @@ HELP
 		exit 0
 	fi
 done
-"$root/scripts/build.sh"
+"$root/scripts/build.sh" neuroshard-node neuroshard-worker neuroshard-load
 . "$root/scripts/env.sh"
 exec "$CARGO_TARGET_DIR/release/neuroshard-load" "$@"

@@ -40,7 +40,7 @@ of_units() {
 	# Many of them wait for others more than they compute. Those of processes wait for a node's time limits most of the time, so beside the rest.
 	export RUST_TEST_THREADS=6
 	local processes failed=
-	cargo test --release -p neuroshard-e2e --lib --bins --test bad_input --test node --test one_build --test pressure --test ring --test serving >"$folder/processes" 2>&1 &
+	cargo test --release -p neuroshard-e2e --lib --test bad_input --test node --test one_build --test pressure --test ring --test serving >"$folder/processes" 2>&1 &
 	processes=$!
 	cargo test --release --workspace --exclude neuroshard-e2e --all-targets || failed=yes
 	wait "$processes" || failed=yes

@@ -10,10 +10,8 @@ pub struct Binaries {
 	pub node: PathBuf,
 	/// `neuroshard-worker`.
 	pub worker: PathBuf,
-	/// `neuroshard-cheat`; only networks with cheaters need it.
-	cheat: PathBuf,
-	/// The library of `neuroshard-clock`; only machines with clocks of their own need it.
-	clock: PathBuf,
+	/// Where all of them are.
+	folder: PathBuf,
 }
 
 impl Binaries {
@@ -26,43 +24,31 @@ impl Binaries {
 		let folder = program.parent().unwrap_or(Path::new("."));
 		let inner = folder.ends_with("deps") || folder.ends_with("examples");
 		let folder = if inner { folder.parent().unwrap_or(folder) } else { folder };
-		let binary = |name: &str| {
-			let path = folder.join(name);
-			if path.is_file() {
-				Ok(path)
-			} else {
-				Err(Error::NotBuilt { path })
-			}
-		};
-		Ok(Self {
-			node: binary("neuroshard-node")?,
-			worker: binary("neuroshard-worker")?,
-			cheat: folder.join("neuroshard-cheat"),
-			clock: folder.join("libneuroshard_clock.so"),
-		})
+		Ok(Self { node: built(folder, "neuroshard-node")?, worker: built(folder, "neuroshard-worker")?, folder: folder.to_path_buf() })
 	}
 
 	/// `neuroshard-cheat`: a worker that can be told to cheat.
 	///
 	/// # Errors
 	/// [`Error::NotBuilt`] if it is missing.
-	pub fn cheat(&self) -> Result<&Path, Error> {
-		built(&self.cheat)
+	pub fn cheat(&self) -> Result<PathBuf, Error> {
+		self.other("neuroshard-cheat")
 	}
 
-	/// The library of `neuroshard-clock`: a clock that can be set wrong.
+	/// Another file of the same build, which only some need.
 	///
 	/// # Errors
 	/// [`Error::NotBuilt`] if it is missing.
-	pub fn clock(&self) -> Result<&Path, Error> {
-		built(&self.clock)
+	pub fn other(&self, name: &str) -> Result<PathBuf, Error> {
+		built(&self.folder, name)
 	}
 }
 
-/// `path`, if something is there.
-fn built(path: &Path) -> Result<&Path, Error> {
+/// The file `name` in `folder`, if it is there.
+fn built(folder: &Path, name: &str) -> Result<PathBuf, Error> {
+	let path = folder.join(name);
 	match path.is_file() {
 		true => Ok(path),
-		false => Err(Error::NotBuilt { path: path.to_path_buf() }),
+		false => Err(Error::NotBuilt { path }),
 	}
 }

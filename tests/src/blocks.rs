@@ -20,20 +20,20 @@ use subxt::{
 
 /// A connection over which extrinsics are handed over and blocks are fetched.
 #[derive(Clone)]
-pub(crate) struct Connection(LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>);
+pub struct Connection(LegacyRpcMethods<RpcConfigFor<SubstrateConfig>>);
 
 /// A connection that knows the chain's types.
-pub(crate) struct Chain(OnlineClient<SubstrateConfig>);
+pub struct Chain(OnlineClient<SubstrateConfig>);
 
 /// What a block did.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Done {
+pub struct Done {
 	/// Chain time, milliseconds.
-	pub(crate) time: Moment,
+	pub time: Moment,
 	/// Places of the extrinsics that did what they should.
-	pub(crate) succeeded: BTreeSet<usize>,
+	pub succeeded: BTreeSet<usize>,
 	/// Share of its limits that it used: that of ordinary extrinsics, or of the whole block if it used more of that.
-	pub(crate) fullness: f64,
+	pub fullness: f64,
 }
 
 #[derive(Clone, Copy, Debug, DecodeAsType)]
@@ -45,13 +45,13 @@ struct Weight {
 
 /// What ordinary extrinsics took of a block's reference time, and what they may take of it, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ordinary {
+pub struct Ordinary {
 	/// What they took.
-	pub(crate) used: u64,
+	pub used: u64,
 	/// What they may take.
-	pub(crate) limit: u64,
+	pub limit: u64,
 	/// What each takes beside its own weight.
-	pub(crate) base: u64,
+	pub base: u64,
 }
 
 /// Beginning of a chain's answer about an extrinsic.
@@ -105,7 +105,7 @@ impl Connection {
 	///
 	/// # Errors
 	/// [`Error::Setup`] with what the connection says; so do all others.
-	pub(crate) async fn open(url: &str) -> Result<Self, Error> {
+	pub async fn open(url: &str) -> Result<Self, Error> {
 		Ok(Self(LegacyRpcMethods::new(RpcClient::from_insecure_url(url).await.map_err(setup)?)))
 	}
 
@@ -113,13 +113,13 @@ impl Connection {
 	///
 	/// # Errors
 	/// [`Error::Unsound`] if the pool refuses it.
-	pub(crate) async fn submit(&self, extrinsic: &[u8]) -> Result<(), Error> {
+	pub async fn submit(&self, extrinsic: &[u8]) -> Result<(), Error> {
 		let refused = |error: subxt::rpcs::Error| Error::Unsound(format!("a node refused an extrinsic: {error}"));
 		self.0.author_submit_extrinsic(extrinsic).await.map(drop).map_err(refused)
 	}
 
 	/// Reference time of an extrinsic, in picoseconds: of its call, and of what is checked about it.
-	pub(crate) async fn time_of(&self, extrinsic: &[u8]) -> Result<u64, Error> {
+	pub async fn time_of(&self, extrinsic: &[u8]) -> Result<u64, Error> {
 		let length = u32::try_from(extrinsic.len()).map_err(setup)?;
 		let input = [extrinsic, &length.encode()].concat();
 		let answer = self.0.state_call("TransactionPaymentApi_query_info", Some(&input), None).await.map_err(setup)?;
@@ -127,23 +127,23 @@ impl Connection {
 	}
 
 	/// Height of the best block.
-	pub(crate) async fn best(&self) -> Result<BlockNumber, Error> {
+	pub async fn best(&self) -> Result<BlockNumber, Error> {
 		self.height(None).await
 	}
 
 	/// Height of the finalized block.
-	pub(crate) async fn finalized(&self) -> Result<BlockNumber, Error> {
+	pub async fn finalized(&self) -> Result<BlockNumber, Error> {
 		self.height(Some(self.0.chain_get_finalized_head().await.map_err(setup)?)).await
 	}
 
 	/// The block at a height of the best chain.
-	pub(crate) async fn hash(&self, number: BlockNumber) -> Result<H256, Error> {
+	pub async fn hash(&self, number: BlockNumber) -> Result<H256, Error> {
 		let hash = self.0.chain_get_block_hash(Some(NumberOrHex::Number(number.into()))).await.map_err(setup)?;
 		hash.map(|hash| H256(hash.0)).ok_or_else(|| setup(format!("the node has no block {number}")))
 	}
 
 	/// Extrinsics of a block.
-	pub(crate) async fn body(&self, hash: H256) -> Result<Vec<Vec<u8>>, Error> {
+	pub async fn body(&self, hash: H256) -> Result<Vec<Vec<u8>>, Error> {
 		let block = self.0.chain_get_block(Some(HashFor::<SubstrateConfig>::from(hash.0))).await.map_err(setup)?;
 		let block = block.ok_or_else(|| setup(format!("the node has no block {hash:?}")))?;
 		Ok(block.block.extrinsics.into_iter().map(|bytes| bytes.0).collect())
@@ -161,21 +161,21 @@ impl Chain {
 	///
 	/// # Errors
 	/// As [`Connection::open`]; so do all others.
-	pub(crate) async fn connect(url: &str) -> Result<Self, Error> {
+	pub async fn connect(url: &str) -> Result<Self, Error> {
 		let backend = LegacyBackend::builder().build(RpcClient::from_insecure_url(url).await.map_err(setup)?);
 		let api = OnlineClient::from_backend_with_config(SubstrateConfig::new(), Arc::new(backend)).await;
 		Ok(Self(api.map_err(setup)?))
 	}
 
 	/// Chain time after a block, milliseconds.
-	pub(crate) async fn time(&self, number: BlockNumber) -> Result<Moment, Error> {
+	pub async fn time(&self, number: BlockNumber) -> Result<Moment, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
 		let now = at.storage().fetch(storage::dynamic::<(), Moment>("Timestamp", "Now"), ()).await.map_err(setup)?;
 		now.decode().map_err(setup)
 	}
 
 	/// What ordinary extrinsics took of the block at a height.
-	pub(crate) async fn ordinary(&self, number: BlockNumber) -> Result<Ordinary, Error> {
+	pub async fn ordinary(&self, number: BlockNumber) -> Result<Ordinary, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
 		let (used, limits) = weights(&at).await?;
 		let base = limits.per_class.normal.base_extrinsic.ref_time;
@@ -183,7 +183,7 @@ impl Chain {
 	}
 
 	/// What the block at a height did.
-	pub(crate) async fn done(&self, number: BlockNumber) -> Result<Done, Error> {
+	pub async fn done(&self, number: BlockNumber) -> Result<Done, Error> {
 		let at = self.0.at_block(number).await.map_err(setup)?;
 		let (used, limits) = weights(&at).await?;
 		let mut succeeded = BTreeSet::new();

@@ -124,7 +124,7 @@ pub enum Error {
 
 impl Error {
 	/// Turns a system error about `path` into one of ours.
-	pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+	pub fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
 		move |source| Self::File { path: path.to_path_buf(), source }
 	}
 }

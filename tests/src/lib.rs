@@ -1,4 +1,5 @@
-//! Local networks of real node and worker processes: what the devnet and the end-to-end tests start, watch and stop.
+//! Local networks of real node and worker processes: what the devnet, other programs for measuring and testing, and the end-to-end tests
+//! start, watch and stop.
 //!
 //! Every process gets its own folder, keys, ports and log file, listens on the loopback interface only, and dies with the process
 //! that started it, however that ends.
@@ -8,16 +9,12 @@ mod authorities;
 mod binaries;
 mod blocks;
 mod caught;
-mod chaos;
 mod cheat;
-mod cloud;
-mod dashboard;
 mod error;
 mod flood;
 mod invariants;
 mod kept;
-mod load;
-mod load_serve;
+mod machine;
 mod model;
 mod network;
 mod nodes;
@@ -46,16 +43,13 @@ mod worker;
 pub use audits::{AuditSummary, AuditorSummary};
 pub use authorities::{Authorities, AuthorityClient, SessionKeys};
 pub use binaries::Binaries;
+pub use blocks::{Chain, Connection, Done, Ordinary};
 pub use caught::CheaterSummary;
-pub use chaos::{Chaos, Fault, Kinds, Mended, Report, SmallDisk};
 pub use cheat::{Cheat, Cheater};
-pub use cloud::{Cloud, Line, Machine};
-pub use dashboard::Dashboard;
 pub use error::Error;
 pub use flood::{Flood, Flooded};
 pub use kept::kept_unless_passed;
-pub use load::{Kind, Load, Measurement};
-pub use load_serve::{ServeLoad, ServeMeasurement};
+pub use machine::Machine;
 pub use model::{kept_folder, Model};
 pub use network::{Layout, Network};
 pub use nodes::{Nodes, Start};
@@ -64,11 +58,11 @@ pub use pace::{pace, slot, SLOT};
 pub use ports::Ports;
 pub use preset::Preset;
 pub use process::{Ended, Process};
-pub use program::{exit_code, in_temporary_folder};
+pub use program::{exit_code, in_temporary_folder, write_json};
 pub use provider::{Gateway, Provider};
 pub use rules::{AnswerRules, AuditRules, Rules};
 pub use service::Service;
-pub use serving::{lively_model, Answers, Holder, Question, Reply, Ring, Server, Streamed};
+pub use serving::{head, lively_model, Answers, Holder, Question, Reply, Ring, Server, Streamed};
 pub use sponsor::{Prepared, Text, Training};
 pub use summary::{newest_sample, BytesOfWorker, Minted, RoundSummary, Summary};
 pub use swindle::{Swindle, User};

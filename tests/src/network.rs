@@ -5,7 +5,7 @@ use crate::{
 	spec::{Spec, LOCAL},
 	unless_away, until,
 	validator::{Identity, Keys, Validator},
-	AuthorityClient, Binaries, Cheat, Cheater, Cloud, Error, Machine, Ports, Process, Rules, WorkerNode,
+	AuthorityClient, Binaries, Cheat, Cheater, Error, Machine, Ports, Process, Rules, WorkerNode,
 };
 use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, Submitter};
 use neuroshard_types::{AccountId, Balance, RoundIndex, RunId, NEURO};
@@ -22,7 +22,7 @@ const VALIDATORS: [&str; 2] = ["alice", "bob"];
 /// Ports of a validator: JSON-RPC and other nodes.
 const PORTS_OF_VALIDATOR: u16 = 2;
 /// Longest wait for a node's first answer.
-const FIRST_ANSWER: Duration = Duration::from_secs(180);
+pub(crate) const FIRST_ANSWER: Duration = Duration::from_secs(180);
 /// Longest wait for the first finalized block.
 const FIRST_FINALITY: Duration = Duration::from_secs(180);
 /// What a new worker is given, in planck.
@@ -38,8 +38,8 @@ const SPONSOR: &str = "//Alice";
 pub struct Layout {
 	folder: PathBuf,
 	ports: Ports,
-	/// Machines of their own for its processes.
-	cloud: Option<Cloud>,
+	/// Machines of their own for its next processes, if they do not all run here.
+	machines: Option<std::vec::IntoIter<Machine>>,
 }
 
 impl Layout {
@@ -60,12 +60,12 @@ impl Layout {
 		let of_validators = VALIDATORS.map(|_| PORTS_OF_VALIDATOR).iter().sum::<u16>();
 		let ports = Ports::reserve(port_base, workers.saturating_add(of_validators))?;
 		std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-		Ok(Self { folder, ports, cloud: None })
+		Ok(Self { folder, ports, machines: None })
 	}
 
-	/// Gives each of its processes a machine of its own.
-	pub fn on(self, cloud: Cloud) -> Self {
-		Self { cloud: Some(cloud), ..self }
+	/// Gives each of its processes a machine of its own: first the validators, then the workers.
+	pub fn on(self, machines: Vec<Machine>) -> Self {
+		Self { machines: Some(machines.into_iter()), ..self }
 	}
 
 	/// Machines that a network with so many workers takes.
@@ -75,7 +75,8 @@ impl Layout {
 
 	/// The machine of the next process.
 	fn machine(&mut self) -> Result<Machine, Error> {
-		self.cloud.as_mut().map_or_else(|| Ok(Machine::here()), Cloud::take)
+		let Some(machines) = &mut self.machines else { return Ok(Machine::here()) };
+		machines.next().ok_or_else(|| Error::Setup("all machines are taken: make more".into()))
 	}
 
 	/// Folder of everything the network writes.
@@ -147,11 +148,6 @@ impl Network {
 	/// Folder of the logs of its processes.
 	pub(crate) fn logs(&self) -> PathBuf {
 		self.layout.logs()
-	}
-
-	/// The machines of its processes, if they have any of their own: the validators', then the workers'.
-	pub(crate) fn cloud(&self) -> Option<&Cloud> {
-		self.layout.cloud.as_ref()
 	}
 
 	/// A connection to the first validator.
@@ -244,7 +240,7 @@ impl Network {
 			let worker = self.create_worker(dataset, threads)?;
 			self.workers.push(if audited { worker } else { worker.with_options(CHECKS) });
 		}
-		let binary = self.binaries.cheat()?.to_path_buf();
+		let binary = self.binaries.cheat()?;
 		for &(cheat, round) in cheats {
 			let round_text = round.to_string();
 			let again = audited || cheat.repeats();

@@ -3,16 +3,14 @@
 use crate::{Ended, Error};
 use std::{collections::BTreeSet, path::Path, process::Command};
 
-/// The options that the help of a script tells where nothing is there that could build, and those that the help of its program tells.
+/// The options that the help of the script with this name tells where nothing is there that could build, and those that the help of its program tells.
 ///
 /// # Errors
-/// [`Error::Command`] if one of them fails.
-pub async fn told_by(script: &Path, program: &Path) -> Result<(BTreeSet<String>, BTreeSet<String>), Error> {
-	let mut bare = Command::new(script);
+/// [`Error::Command`] if the script fails.
+pub async fn told_by(script: &str, mut program: clap::Command) -> Result<(BTreeSet<String>, BTreeSet<String>), Error> {
+	let mut bare = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts").join(script));
 	bare.arg("--help").env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent").env("CARGO_TARGET_DIR", "/nonexistent");
-	let mut built = Command::new(program);
-	built.arg("--help");
-	Ok((named(&Ended::output_of(bare).await?), named(&Ended::output_of(built).await?)))
+	Ok((named(&Ended::output_of(bare).await?), named(&program.render_long_help().to_string())))
 }
 
 /// The options with which indented lines of a help begin.

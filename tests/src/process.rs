@@ -110,12 +110,12 @@ impl Process {
 	}
 
 	/// Has the process and its children do nothing until [`Self::thaw`], as SIGSTOP does.
-	pub(crate) fn freeze(&self) {
+	pub fn freeze(&self) {
 		signal(&self.child, Signal::STOP);
 	}
 
 	/// Has them go on.
-	pub(crate) fn thaw(&self) {
+	pub fn thaw(&self) {
 		signal(&self.child, Signal::CONT);
 	}
 

@@ -1,6 +1,7 @@
 //! What programs that run a network for a while share.
 
 use crate::Error;
+use serde::Serialize;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 /// Runs `work` in a temporary folder whose name begins with `prefix`, and which stays if something went wrong.
@@ -20,6 +21,15 @@ pub fn in_temporary_folder(prefix: &str, work: impl AsyncFnOnce(&Path) -> Result
 		eprintln!("logs and data stay in {}", folder.keep().display());
 	}
 	result
+}
+
+/// Writes `what` to the file `path` as JSON.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn write_json(what: &impl Serialize, path: &Path) -> Result<(), Error> {
+	let text = serde_json::to_string_pretty(what).map_err(|error| Error::Setup(error.to_string()))?;
+	std::fs::write(path, text + "\n").map_err(Error::file(path))
 }
 
 /// Says what went wrong, if anything did.

@@ -165,7 +165,7 @@ async fn false_provider(network: &Network, training: &Training, worker: usize, c
 		options.extend(["--cheat-checkpoint".to_owned(), folder.display().to_string()]);
 	}
 	let options: Vec<&str> = options.iter().map(String::as_str).collect();
-	let provider = Provider::start(node, network.binaries().cheat()?, training.run, &options, &network.logs()).await?;
+	let provider = Provider::start(node, &network.binaries().cheat()?, training.run, &options, &network.logs()).await?;
 	let view = network.client().now().await?.run(training.run).await?;
 	let round = view.map_or(0, |view| view.rounds_adopted);
 	Ok((Cheater { cheat, round, again: false, account: provider.account.clone() }, provider))

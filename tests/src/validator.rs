@@ -102,7 +102,7 @@ impl Validator {
 		]);
 		arguments.extend(own.keys.options());
 		if !own.machine.is_here() {
-			let network = format!("--rpc-rate-limit-whitelisted-ips={}", Machine::others());
+			let network = format!("--rpc-rate-limit-whitelisted-ips={}", own.machine.others());
 			arguments.extend(["--unsafe-rpc-external".into(), "--rpc-cors=all".into(), "--rpc-methods=safe".into(), network]);
 		}
 		for other in all.iter().filter(|other| other.peer != own.peer) {
@@ -157,7 +157,7 @@ impl Validator {
 	}
 
 	/// Its process, while it runs.
-	pub(crate) fn process(&mut self) -> &mut Option<Process> {
+	pub fn process(&mut self) -> &mut Option<Process> {
 		&mut self.process
 	}
 }

@@ -236,7 +236,7 @@ impl WorkerNode {
 	}
 
 	/// Its process, while it runs.
-	pub(crate) fn process(&mut self) -> &mut Option<Process> {
+	pub fn process(&mut self) -> &mut Option<Process> {
 		&mut self.process
 	}
 

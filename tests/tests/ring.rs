@@ -1,8 +1,7 @@
 //! A ring of workers that holds each half of a model twice, as processes: it answers as one process does, whoever is killed.
 
-use neuroshard_e2e::{kept_unless_passed, lively_model, told_by, until, within, Binaries, Ended, Question, Reply, Ring, Server, Streamed};
+use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, Ended, Question, Reply, Ring, Server, Streamed};
 use std::{
-	path::Path,
 	process::Command,
 	sync::{
 		atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -135,12 +134,4 @@ async fn a_ring_answers_as_one_process_does_whoever_is_killed() {
 	alone.process.stop().await;
 	ring.driver.process.stop().await;
 	folder.disable_cleanup(false);
-}
-
-#[tokio::test]
-async fn the_script_for_load_tells_the_options_of_its_program() {
-	let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/load-serve.sh");
-	let (told, known) = told_by(&script, Path::new(env!("CARGO_BIN_EXE_neuroshard-load-serve"))).await.unwrap();
-	assert_eq!(told, known);
-	assert!(told.contains("clients"), "{told:?}");
 }

@@ -6,18 +6,15 @@ mod spec;
 pub use client::{AuthorityClient, SessionKeys};
 
 use crate::{
+	network::{start_all, stop_all, FIRST_ANSWER},
 	until,
 	validator::{Identity, Keys, Validator},
-	Error, Machine, Ports, Process,
+	Error, Machine, Ports,
 };
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 /// Ports of a node: JSON-RPC and other nodes.
 const PORTS_OF_NODE: u16 = 2;
-/// Longest wait for a node's first answer.
-const FIRST_ANSWER: Duration = Duration::from_secs(180);
-/// Longest wait for the first finalized block.
-const FIRST_FINALITY: Duration = Duration::from_secs(180);
 
 /// A chain whose nodes come and go. Every process ends when this is dropped.
 pub struct Authorities {
@@ -42,13 +39,11 @@ impl Authorities {
 		let ports = Ports::reserve(None, most.saturating_mul(PORTS_OF_NODE))?;
 		let mut all = Self { binary, folder, chain, ports, identities: Vec::new(), nodes: Vec::new() };
 		for name in names {
-			all.identify(name, Keys::WellKnown(name))?;
+			let own = all.identify(name, Keys::WellKnown(name))?;
+			all.identities.push(own);
 		}
-		for place in 0..names.len() {
-			all.launch(place)?;
-		}
-		let client = all.client(0).await?;
-		until("the first finalized block", FIRST_FINALITY, async || Ok((client.finalized().await? > 0).then_some(()))).await?;
+		all.nodes = all.identities.iter().map(|own| all.validator(own)).collect();
+		start_all(&mut all.nodes).await?;
 		Ok(all)
 	}
 
@@ -72,8 +67,11 @@ impl Authorities {
 	/// [`Error::File`], and [`Error::Setup`] beyond the number of nodes that was named.
 	pub fn add(&mut self, name: &str, keys: Keys) -> Result<usize, Error> {
 		let place = self.identities.len();
-		self.identify(name, keys)?;
-		self.launch(place)?;
+		let own = self.identify(name, keys)?;
+		let mut node = self.validator(&own);
+		node.start()?;
+		self.nodes.push(node);
+		self.identities.push(own);
 		Ok(place)
 	}
 
@@ -87,26 +85,16 @@ impl Authorities {
 
 	/// Asks every node to end, and waits until they have.
 	pub async fn stop(mut self) {
-		let running: Vec<Process> = self.nodes.iter_mut().filter_map(|node| node.process().take()).collect();
-		running.iter().for_each(Process::ask_to_stop);
-		for process in running {
-			process.stop().await;
-		}
+		stop_all(self.nodes.iter_mut().filter_map(|node| node.process().take()).collect()).await;
 	}
 
-	fn identify(&mut self, name: &str, keys: Keys) -> Result<(), Error> {
+	fn identify(&mut self, name: &str, keys: Keys) -> Result<Identity, Error> {
 		let base = self.folder.join("nodes").join(name);
-		let identity = Identity::create(name, keys, base, self.ports.take()?, self.ports.take()?, Machine::here())?;
-		self.identities.push(identity);
-		Ok(())
+		Identity::create(name, keys, base, self.ports.take()?, self.ports.take()?, Machine::here())
 	}
 
-	fn launch(&mut self, place: usize) -> Result<(), Error> {
-		let logs = self.folder.join("logs");
-		let own = self.identities.get(place).ok_or_else(|| Error::Setup(format!("there is no node {place}")))?;
-		let mut node = Validator::new(&self.binary, own, &self.identities, &self.chain, &logs);
-		node.start()?;
-		self.nodes.push(node);
-		Ok(())
+	/// A validator with this identity, which is not started.
+	fn validator(&self, own: &Identity) -> Validator {
+		Validator::new(&self.binary, own, &self.identities, &self.chain, &self.folder.join("logs"))
 	}
 }

@@ -38,7 +38,7 @@ fn wrong(what: &str) -> Error {
 }
 
 /// The head of a request with a body of so many bytes.
-pub(crate) fn head(path: &str, bytes: usize) -> String {
+pub fn head(path: &str, bytes: usize) -> String {
 	format!(
 		"POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n"
 	)

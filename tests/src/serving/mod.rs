@@ -6,8 +6,7 @@ mod question;
 mod ring;
 mod server;
 
-pub(crate) use http::head;
-pub use http::Reply;
+pub use http::{head, Reply};
 pub use model::lively_model;
 pub use question::{Answers, Question, Streamed};
 pub use ring::{Holder, Ring};

@@ -1,6 +1,6 @@
 //! The devnet as people start it: what is audited in it, and the processes it leaves behind, which is none.
 
-use neuroshard_e2e::{told_by, until, Ended, Process};
+use neuroshard_e2e::{until, Binaries, Ended, Process};
 use serde_json::Value;
 use std::{net::TcpListener, path::Path, process::Command, time::Duration};
 
@@ -8,7 +8,7 @@ use std::{net::TcpListener, path::Path, process::Command, time::Duration};
 const SOON: Duration = Duration::from_secs(60);
 
 fn devnet(base: &Path) -> Command {
-	let mut command = Command::new(env!("CARGO_BIN_EXE_neuroshard-devnet"));
+	let mut command = Command::new(Binaries::find().unwrap().other("neuroshard-devnet").unwrap());
 	command.args(["--preset", "tiny", "--base-path"]).arg(base);
 	command
 }
@@ -121,12 +121,4 @@ async fn a_folder_in_use_is_not_touched() {
 	let ended = Ended::of(devnet(folder.path())).await.unwrap();
 	assert!(!ended.success && ended.error.contains("--base-path"), "{}", ended.error);
 	assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-}
-
-#[tokio::test]
-async fn the_script_tells_every_option_without_building_anything() {
-	let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/devnet.sh");
-	let (told, known) = told_by(&script, Path::new(env!("CARGO_BIN_EXE_neuroshard-devnet"))).await.unwrap();
-	assert_eq!(told, known);
-	assert!(told.contains("rounds"), "{told:?}");
 }

@@ -1,8 +1,6 @@
 //! A node that is asked what nobody should ask: it refuses, stays small, and goes on for all others.
 
 mod bids;
-mod chaos;
-mod load;
 mod peers;
 mod raw;
 

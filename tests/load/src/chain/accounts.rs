@@ -1,7 +1,7 @@
 //! Many accounts, made and used by all threads.
 
-use crate::Error;
 use neuroshard_chain_client::keys::Account;
+use neuroshard_e2e::Error;
 use neuroshard_types::AccountId;
 
 /// Which accounts: each set has others.

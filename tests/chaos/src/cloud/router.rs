@@ -4,7 +4,7 @@ use super::{
 	line::{Line, Lines},
 	number_of,
 };
-use crate::Error;
+use neuroshard_e2e::Error;
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use std::{
 	cmp::Reverse,

@@ -1,10 +1,17 @@
 //! `neuroshard-chaos`: a network that trains while its processes are killed, its clocks are wrong and its lines are cut.
 
+mod cloud;
+mod disk;
+mod faults;
+
 use clap::Parser;
+use cloud::{Cloud, Line};
+use disk::SmallDisk;
+use faults::{Chaos, Kinds, Report, World};
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	exit_code, in_temporary_folder, until, AuditRules, Binaries, Chaos, Cheat, Cloud, Error, Kinds, Layout, Line, Minted, Network,
-	Prepared, Preset, Report, Rules, SmallDisk, Summary, Text, Training, Verdicts, View,
+	exit_code, in_temporary_folder, until, write_json, AuditRules, Binaries, Cheat, Error, Layout, Minted, Network, Prepared, Preset,
+	Rules, Summary, Text, Training, Verdicts, View,
 };
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
@@ -128,14 +135,18 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	if let Some(last) = lines.last_mut().filter(|_| !arguments.equal_lines) {
 		*last = NEWCOMER;
 	}
+	let mut world = World { cloud: None, disk: None };
 	if !lines.is_empty() {
-		let cloud = Cloud::create(&lines, arguments.seed, folder, binaries.clock()?);
-		layout = layout.on(cloud.map_err(|error| {
+		let cloud = Cloud::create(&lines, arguments.seed, folder, &binaries.other("libneuroshard_clock.so")?).map_err(|error| {
 			Error::Setup(format!("{error}; --loopback does without machines of their own, and without lines that can be cut"))
-		})?);
+		})?;
+		layout = layout.on(cloud.machines());
+		world.cloud = Some(cloud);
+		// Root has both or neither; where nothing is disturbed, no disk is to be full.
+		if arguments.minutes > 0 {
+			world.disk = Some(SmallDisk::mount(layout.folder())?);
+		}
 	}
-	// Root has both or neither; where nothing is disturbed, no disk is to be full.
-	let disk = if lines.is_empty() || arguments.minutes == 0 { None } else { Some(SmallDisk::mount(layout.folder())?) };
 	println!("building a dataset");
 	let mut prepared = Prepared::new(&layout, arguments.preset, Text::Registry, 2..=u32::from(all)).await?.with_patience(PATIENCE);
 	let of_preset = arguments.preset.configs().1.inner_steps;
@@ -161,12 +172,12 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 		Err(Error::Interrupted("all was done".into()))
 	};
 	let result = tokio::select! {
-		result = train(arguments, lines, disk.as_ref(), &mut network, &training, started) => result,
+		result = train(arguments, lines, &world, &mut network, &training, started) => result,
 		result = interrupted => result,
 	};
 	println!("stopping all processes");
 	network.stop().await;
-	if disk.is_some() && result.is_err() {
+	if world.disk.is_some() && result.is_err() {
 		println!("what the first worker had on its small disk is gone");
 	}
 	result
@@ -185,7 +196,7 @@ fn rules(preset: Preset, lies: &[(Cheat, u32)]) -> Rules {
 async fn train(
 	arguments: &Arguments,
 	lines: Vec<Line>,
-	disk: Option<&SmallDisk>,
+	world: &World,
 	network: &mut Network,
 	training: &Training,
 	started: Instant,
@@ -198,7 +209,7 @@ async fn train(
 		(false, false) => Kinds::All,
 	};
 	let (mut chaos, mut faults, begun) =
-		(Chaos::new(arguments.seed, kinds, (network.validators.len(), arguments.workers.into()), disk), Vec::new(), Instant::now());
+		(Chaos::new(arguments.seed, kinds, (network.validators.len(), arguments.workers.into()), world), Vec::new(), Instant::now());
 	let mut kills = 0;
 	while begun.elapsed() < Duration::from_secs(arguments.minutes.saturating_mul(60)) && arguments.kills.is_none_or(|most| kills < most) {
 		let mended = chaos.strike(network, training).await?;
@@ -239,16 +250,7 @@ async fn train(
 	);
 	let verified = summary.verify_killed().and(unslashed(network, arguments.workers.into()).await);
 	if let Some(path) = &arguments.json {
-		let text = serde_json::to_string_pretty(&Written {
-			lines,
-			utilisation,
-			newcomer_has_checkpoint_after,
-			newcomer_trains_after,
-			report,
-			summary,
-		})
-		.map_err(|error| Error::Setup(error.to_string()))?;
-		std::fs::write(path, text + "\n").map_err(|source| Error::File { path: path.clone(), source })?;
+		write_json(&Written { lines, utilisation, newcomer_has_checkpoint_after, newcomer_trains_after, report, summary }, path)?;
 	}
 	verified
 }
@@ -323,4 +325,17 @@ async fn adopted(network: &mut Network, training: &Training, rounds: u32) -> Res
 		}
 	})
 	.await
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use clap::CommandFactory;
+
+	#[tokio::test]
+	async fn the_script_tells_every_option_without_building_anything() {
+		let (told, known) = neuroshard_e2e::told_by("chaos.sh", Arguments::command()).await.unwrap();
+		assert_eq!(told, known);
+		assert!(told.contains("kills"), "{told:?}");
+	}
 }

@@ -5,13 +5,11 @@
 
 mod clock;
 mod line;
-mod machine;
 mod router;
 
-use crate::Error;
-pub(crate) use clock::Clock;
+use clock::Clock;
 pub use line::Line;
-pub use machine::Machine;
+use neuroshard_e2e::{Error, Machine};
 use router::Router;
 use std::{net::Ipv4Addr, path::Path, process::Command};
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
@@ -29,7 +27,7 @@ const OWN_DEVICE: &str = "neuroshard";
 pub struct Cloud {
 	_namespaces: Namespaces,
 	machines: Vec<Machine>,
-	taken: usize,
+	clocks: Vec<Clock>,
 	router: Router,
 }
 
@@ -52,7 +50,7 @@ impl Cloud {
 			}
 		}
 		configure(&[], OWN_DEVICE, address(0))?;
-		let (mut namespaces, mut machines) = (Namespaces(Vec::new()), Vec::new());
+		let (mut namespaces, mut machines, mut clocks) = (Namespaces(Vec::new()), Vec::new(), Vec::new());
 		for number in 1..=lines.len() {
 			let (name, device_name) = (namespace(number), format!("{OWN_DEVICE}{number}"));
 			ip(&["netns", "add", &name])?;
@@ -63,28 +61,24 @@ impl Cloud {
 			ip(&[inside.as_slice(), &["link", "set", "lo", "up"]].concat())?;
 			configure(&inside, &device_name, address(number))?;
 			let clock = Clock::create(folder.join(format!("clock-{number}")), clock)?;
-			machines.push(Machine::elsewhere(address(number), name, clock));
+			machines.push(Machine::elsewhere(address(number), name, clock.variables().into()));
+			clocks.push(clock);
 		}
 		let all = [[Line::PERFECT].as_slice(), lines].concat();
-		Ok(Self { _namespaces: namespaces, machines, taken: 0, router: Router::start(devices, all, seed)? })
+		Ok(Self { _namespaces: namespaces, machines, clocks, router: Router::start(devices, all, seed)? })
 	}
 
-	/// The next machine that nobody has.
-	///
-	/// # Errors
-	/// [`Error::Setup`] when more are asked for than were made.
-	pub(crate) fn take(&mut self) -> Result<Machine, Error> {
-		let machine = self.machines.get(self.taken).cloned();
-		self.taken = self.taken.saturating_add(1);
-		machine.ok_or_else(|| Error::Setup("all machines are taken: make more".into()))
+	/// All machines.
+	pub fn machines(&self) -> Vec<Machine> {
+		self.machines.clone()
 	}
 
-	/// The clock of the machine with this number, in the order in which they were taken.
-	pub(crate) fn clock(&self, number: usize) -> Option<&Clock> {
-		self.machines.get(number).and_then(Machine::clock)
+	/// The clock of the machine with this number.
+	pub fn clock(&self, number: usize) -> Option<&Clock> {
+		self.clocks.get(number)
 	}
 
-	/// Cuts the machines in two parts, in the order in which they were taken; this process reaches both.
+	/// Cuts the machines in two parts; this process reaches both.
 	pub fn cut(&self, parts: &[bool]) {
 		self.router.cut(Some(parts));
 	}

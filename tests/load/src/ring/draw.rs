@@ -1,6 +1,6 @@
 //! What is drawn: the same in every run.
 
-use crate::Question;
+use neuroshard_e2e::Question;
 
 /// Numbers that look drawn (SplitMix64).
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@ use super::{
 	measurement::{Kind, Measurement},
 	transfers::{limit, VALIDITY},
 };
-use crate::{Error, Nodes};
 use neuroshard_chain_client::{
 	keys::{Account, PonwSigner, Seed},
 	ponw, staking, Call, ChainAt,
 };
+use neuroshard_e2e::{Error, Nodes};
 use neuroshard_kernels::kat;
 use neuroshard_network::keypair_from_secret;
 use neuroshard_roles::arithmetic::open_challenge;

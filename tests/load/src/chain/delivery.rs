@@ -1,7 +1,7 @@
 //! Gets many extrinsics into finalized blocks: as many at a time as fill a few blocks, so that the pool is never empty, and never larger than it has
 //! to be.
 
-use crate::{blocks::Connection, until, Error, Nodes};
+use neuroshard_e2e::{until, Connection, Error, Nodes};
 use neuroshard_types::{BlockNumber, H256};
 use std::{
 	collections::HashMap,

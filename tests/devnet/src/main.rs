@@ -1,10 +1,13 @@
 //! `neuroshard-devnet`: a whole network on this machine, which trains a model.
 
+mod dashboard;
+
 use clap::{error::ErrorKind, CommandFactory, Parser};
+use dashboard::Dashboard;
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	kept_folder, newest_sample, slot, until, Binaries, Cheat, Dashboard, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared,
-	Preset, Service, Summary, Swindle, Text, Training, Verdicts, View,
+	kept_folder, newest_sample, slot, until, Binaries, Cheat, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared, Preset,
+	Service, Summary, Swindle, Text, Training, Verdicts, View,
 };
 use neuroshard_roles::status::Status;
 use neuroshard_support::printable::printable;
@@ -478,5 +481,17 @@ impl Stop {
 			result = work => Some(result),
 			_ = asked.wait_for(|asked| *asked) => None,
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[tokio::test]
+	async fn the_script_tells_every_option_without_building_anything() {
+		let (told, known) = neuroshard_e2e::told_by("devnet.sh", Arguments::command()).await.unwrap();
+		assert_eq!(told, known);
+		assert!(told.contains("rounds"), "{told:?}");
 	}
 }

@@ -1,7 +1,7 @@
 //! Live progress for people: a block that refreshes on a terminal, lines elsewhere.
 
-use crate::{Training, View};
 use neuroshard_chain_client::Neuro;
+use neuroshard_e2e::{Training, View};
 use neuroshard_roles::status::Status;
 use std::{
 	fmt::Write as _,

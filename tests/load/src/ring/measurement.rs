@@ -3,11 +3,10 @@
 use super::{
 	gaps::{around, Gap, Times},
 	mishaps::{Kill, Memory, Mishaps},
-	ServeLoad,
+	Arguments,
 };
-use crate::Error;
 use serde::Serialize;
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 /// What clients have seen.
 #[derive(Default, Debug)]
@@ -60,7 +59,7 @@ impl Seen {
 
 /// How a ring did.
 #[derive(Clone, Debug, Serialize)]
-pub struct ServeMeasurement {
+pub struct Measurement {
 	/// How long it was loaded.
 	pub seconds: u64,
 	/// Clients at a time.
@@ -91,8 +90,8 @@ pub struct ServeMeasurement {
 	pub faults: Vec<String>,
 }
 
-impl ServeMeasurement {
-	pub(super) fn of(load: ServeLoad, seen: Seen, mishaps: Mishaps) -> Self {
+impl Measurement {
+	pub(super) fn of(load: &Arguments, seen: Seen, mishaps: Mishaps) -> Self {
 		let kills: Vec<Duration> = mishaps.kills.iter().map(|kill| Duration::from_secs_f64(kill.at)).collect();
 		let (pauses, others) = around(&seen.gaps, &kills);
 		let mut faults = seen.strange;
@@ -102,7 +101,7 @@ impl ServeMeasurement {
 		faults.extend(seen.wrong.iter().map(|words| format!("wrong answer: {words}")));
 		faults.extend(seen.incomplete.iter().map(|words| format!("incomplete answer: {words}")));
 		Self {
-			seconds: load.time.as_secs(),
+			seconds: load.seconds,
 			clients: load.clients,
 			answers: seen.answers,
 			wrong: seen.wrong.len(),
@@ -145,14 +144,5 @@ impl ServeMeasurement {
 
 	fn longest_absence(&self) -> f64 {
 		self.kills.iter().map(|kill| kill.back).fold(0.0, f64::max)
-	}
-
-	/// Writes it to a file as JSON.
-	///
-	/// # Errors
-	/// [`Error::SummaryFile`].
-	pub fn write(&self, path: &Path) -> Result<(), Error> {
-		let text = serde_json::to_string_pretty(self).map_err(|error| Error::Setup(error.to_string()))?;
-		std::fs::write(path, text + "\n").map_err(|source| Error::SummaryFile { path: path.to_path_buf(), source })
 	}
 }

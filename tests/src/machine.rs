@@ -1,9 +1,12 @@
 //! Where a process runs.
 
-use super::{Clock, NETWORK};
-use std::{net::Ipv4Addr, path::Path, process::Command};
+use std::{
+	net::Ipv4Addr,
+	path::{Path, PathBuf},
+	process::Command,
+};
 
-/// A machine of a network: this one, or a network namespace on it with an address and a clock of its own.
+/// A machine of a network: this one, or a network namespace on it with an address of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
 	ip: Ipv4Addr,
@@ -14,7 +17,7 @@ pub struct Machine {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Elsewhere {
 	namespace: String,
-	clock: Clock,
+	environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Machine {
@@ -23,8 +26,9 @@ impl Machine {
 		Self { ip: Ipv4Addr::LOCALHOST, elsewhere: None }
 	}
 
-	pub(super) fn elsewhere(ip: Ipv4Addr, namespace: String, clock: Clock) -> Self {
-		Self { ip, elsewhere: Some(Elsewhere { namespace, clock }) }
+	/// A network namespace with this address. Its processes have these variables in their environment.
+	pub fn elsewhere(ip: Ipv4Addr, namespace: String, environment: Vec<(&'static str, PathBuf)>) -> Self {
+		Self { ip, elsewhere: Some(Elsewhere { namespace, environment }) }
 	}
 
 	/// Its address.
@@ -32,9 +36,9 @@ impl Machine {
 		self.ip
 	}
 
-	/// The addresses of all machines that are namespaces.
-	pub(crate) fn others() -> String {
-		let [a, b, c] = NETWORK;
+	/// The addresses of all machines of its network.
+	pub(crate) fn others(&self) -> String {
+		let [a, b, c, _] = self.ip.octets();
 		format!("{a}.{b}.{c}.0/24")
 	}
 
@@ -43,19 +47,13 @@ impl Machine {
 		self.elsewhere.is_none()
 	}
 
-	/// Its clock, if it has one of its own.
-	pub(crate) fn clock(&self) -> Option<&Clock> {
-		self.elsewhere.as_ref().map(|elsewhere| &elsewhere.clock)
-	}
-
 	/// A command that runs `binary` there.
 	pub(crate) fn command(&self, binary: &Path) -> Command {
 		match &self.elsewhere {
 			None => Command::new(binary),
-			Some(Elsewhere { namespace, clock }) => {
+			Some(Elsewhere { namespace, environment }) => {
 				let mut command = Command::new("ip");
-				command.args(["netns", "exec", namespace]).arg(binary);
-				clock.apply_to(&mut command);
+				command.args(["netns", "exec", namespace]).arg(binary).envs(environment.iter().cloned());
 				command
 			}
 		}

@@ -6,7 +6,7 @@ use super::{
 	measurement::Seen,
 	Known, Shared, MODEL,
 };
-use crate::{serving::head, Answers, Reply, Streamed};
+use neuroshard_e2e::{head, Answers, Reply, Streamed};
 use std::{
 	io::{ErrorKind, Result},
 	sync::Arc,

@@ -5,8 +5,8 @@ use super::{
 	delivery::deliver,
 	measurement::{Kind, Measurement},
 };
-use crate::{Error, Nodes};
 use neuroshard_chain_client::{balances, keys::Account};
+use neuroshard_e2e::{Error, Nodes};
 use neuroshard_types::{Balance, BlockNumber, NEURO};
 use std::time::Duration;
 

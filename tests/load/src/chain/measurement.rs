@@ -1,10 +1,9 @@
 //! What was measured, and whether it is sound.
 
 use super::delivery::Delivered;
-use crate::{blocks::Chain, Error, Nodes};
+use neuroshard_e2e::{Chain, Error, Nodes};
 use neuroshard_types::Moment;
 use serde::Serialize;
-use std::path::Path;
 
 /// What a chain was loaded with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -97,15 +96,6 @@ impl Measurement {
 			"{finalized} {kind} finalized with {validators} validator(s), {finalized_per_second:.0} per second, in {blocks} blocks; \
 			 at most {max_in_block} in a block, at most {full:.1}% of a block's weight; {memory:.0} MiB at most"
 		)
-	}
-
-	/// Writes `list` as JSON to `path`.
-	///
-	/// # Errors
-	/// [`Error::File`].
-	pub fn write(list: &[Self], path: &Path) -> Result<(), Error> {
-		let text = serde_json::to_string_pretty(list).map_err(|error| Error::Setup(error.to_string()))?;
-		std::fs::write(path, text + "\n").map_err(Error::file(path))
 	}
 }
 

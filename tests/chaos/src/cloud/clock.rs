@@ -1,11 +1,10 @@
 //! A machine's clock, which can be set wrong.
 
-use crate::{Error, Process};
+use neuroshard_e2e::{Error, Process};
 use std::{
 	fs::File,
 	os::unix::fs::FileExt,
 	path::{Path, PathBuf},
-	process::Command,
 };
 
 /// Where `neuroshard-clock` finds the path of the file.
@@ -42,18 +41,19 @@ impl Clock {
 		write().map_err(Error::file(&self.file))
 	}
 
-	/// Has the process that `command` starts go by it.
-	pub(super) fn apply_to(&self, command: &mut Command) {
-		command.env("LD_PRELOAD", &self.library).env(VARIABLE, &self.file);
+	/// Variables of the environment by which a process goes by it.
+	pub(super) fn variables(&self) -> [(&'static str, PathBuf); 2] {
+		[("LD_PRELOAD", self.library.clone()), (VARIABLE, self.file.clone())]
 	}
 }
 
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::{until, Binaries};
+	use neuroshard_e2e::{until, Binaries};
 	use std::{
 		io::Write,
+		process::Command,
 		time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 	};
 
@@ -63,12 +63,12 @@ mod tests {
 	#[tokio::test]
 	async fn a_running_process_is_told_a_time_of_day_that_is_wrong_by_as_much_as_is_set_and_no_other_wrong_time() {
 		let folder = tempfile::tempdir().unwrap();
-		let clock = Clock::create(folder.path().join("clock"), Binaries::find().unwrap().clock().unwrap()).unwrap();
+		let clock =
+			Clock::create(folder.path().join("clock"), &Binaries::find().unwrap().other("libneuroshard_clock.so").unwrap()).unwrap();
 		let (lines, log) = (folder.path().join("lines"), folder.path().join("log"));
 		std::fs::write(&lines, "").unwrap();
 		let mut command = Command::new("sh");
-		command.args(["-c", "tail -f \"$1\" | python3 -c \"$2\"", "sh"]).arg(&lines).arg(TELL);
-		clock.apply_to(&mut command);
+		command.args(["-c", "tail -f \"$1\" | python3 -c \"$2\"", "sh"]).arg(&lines).arg(TELL).envs(clock.variables());
 		let process = Process::start("python", command, &log).unwrap();
 		let told = async |count: usize| {
 			until("the times", Duration::from_secs(60), async || {

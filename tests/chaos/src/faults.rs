@@ -1,18 +1,14 @@
 //! Faults at random, by a seed, in a network that trains: processes that are killed or frozen, clocks that are wrong, lines that are cut. After each, how long it
 //! takes until whoever was hit is back.
 
-use crate::{until, Error, Network, Process, Training};
+use crate::{cloud::Cloud, disk::SmallDisk};
 use neuroshard_chain_client::{ChainClient, ChainError, Heads};
+use neuroshard_e2e::{until, Error, Network, Process, Training, View};
 use neuroshard_roles::status::STATUS_FILE;
-use neuroshard_store::LEFT_FREE;
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
 use std::{
-	fs::File,
-	io::Write,
 	ops::RangeInclusive,
-	path::{Path, PathBuf},
-	process::Command,
 	time::{Duration, Instant, SystemTime},
 };
 
@@ -30,8 +26,6 @@ const WRONG_S: RangeInclusive<i64> = 30..=300;
 const WRONG_MS: u32 = 60_000;
 /// Time that a partition lasts.
 const CUT: Duration = Duration::from_secs(60);
-/// Bytes of the small disk: as many as a worker leaves free, and as many again.
-const SMALL_DISK: u64 = 2 * LEFT_FREE;
 
 /// What happens to whom. Workers and validators by their numbers in the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -125,7 +119,7 @@ pub struct Report {
 
 impl Report {
 	/// Of these faults, and a network that is left alone since.
-	pub fn new(seed: u64, faults: Vec<Mended>, view: &crate::View) -> Self {
+	pub fn new(seed: u64, faults: Vec<Mended>, view: &View) -> Self {
 		let mut kills: Vec<f64> = faults.iter().filter(|one| one.fault.is_kill()).map(|one| one.seconds).collect();
 		kills.sort_by(f64::total_cmp);
 		let median = kills.get(kills.len() / 2).copied();
@@ -133,59 +127,6 @@ impl Report {
 		let included = view.records.iter().map(|record| record.included.len()).sum();
 		let recovery = median.zip(kills.last().copied());
 		Self { seed, kills: kills.len(), faults, recovery, rounds: view.records.len(), places, included }
-	}
-}
-
-/// A small disk of its own for the first worker of a network: memory of this machine. Gone when this is dropped.
-pub struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-	/// Mounts it in `network`, the folder of a network that has no workers yet.
-	///
-	/// # Errors
-	/// [`Error::Setup`] if that is not permitted, [`Error::File`].
-	pub fn mount(network: &Path) -> Result<Self, Error> {
-		let folder = network.join("workers/0");
-		std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-		let size = format!("size={SMALL_DISK}");
-		let output =
-			Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).output().map_err(Error::file(&folder))?;
-		match output.status.success() {
-			true => Ok(Self(folder)),
-			false => Err(Error::Setup(format!("cannot mount a small disk: {}", String::from_utf8_lossy(&output.stderr).trim()))),
-		}
-	}
-
-	fn filler(&self) -> PathBuf {
-		self.0.join("filler")
-	}
-
-	/// Writes until nothing more fits.
-	fn fill(&self) -> Result<(), Error> {
-		let path = self.filler();
-		let mut file = File::create(&path).map_err(Error::file(&path))?;
-		let (mut piece, zeros) = (1 << 20, vec![0; 1 << 20]);
-		while piece > 0 {
-			match file.write_all(zeros.get(..piece).unwrap_or_default()) {
-				Ok(()) => {}
-				// Then with smaller pieces, down to single bytes.
-				Err(_) => piece /= 16,
-			}
-		}
-		Ok(())
-	}
-
-	fn empty(&self) -> Result<(), Error> {
-		let path = self.filler();
-		std::fs::remove_file(&path).map_err(Error::file(&path))
-	}
-}
-
-impl Drop for SmallDisk {
-	fn drop(&mut self) {
-		if let Err(error) = Command::new("umount").arg("-l").arg(&self.0).status() {
-			tracing::warn!("cannot unmount {}: {error}", self.0.display());
-		}
 	}
 }
 
@@ -200,21 +141,28 @@ pub enum Kinds {
 	All,
 }
 
+/// What a network has that can be disturbed beside its processes.
+pub struct World {
+	/// Machines of their own for its processes: the validators', then the workers'.
+	pub cloud: Option<Cloud>,
+	/// A disk of its own for the first worker.
+	pub disk: Option<SmallDisk>,
+}
+
 /// The dice.
 pub struct Chaos<'a> {
 	dice: StdRng,
 	kinds: Kinds,
 	validators: usize,
 	workers: usize,
-	/// Disk of the first worker, if it has one of its own.
-	disk: Option<&'a SmallDisk>,
+	world: &'a World,
 	begun: Instant,
 }
 
 impl<'a> Chaos<'a> {
 	/// The faults of `seed` for the first ones of a network: so many validators and workers.
-	pub fn new(seed: u64, kinds: Kinds, (validators, workers): (usize, usize), disk: Option<&'a SmallDisk>) -> Self {
-		Self { dice: StdRng::seed_from_u64(seed), kinds, validators, workers, disk, begun: Instant::now() }
+	pub fn new(seed: u64, kinds: Kinds, (validators, workers): (usize, usize), world: &'a World) -> Self {
+		Self { dice: StdRng::seed_from_u64(seed), kinds, validators, workers, world, begun: Instant::now() }
 	}
 
 	fn draw(&mut self) -> Fault {
@@ -268,13 +216,13 @@ impl<'a> Chaos<'a> {
 				freeze(validator_of(network, *validator)?, *frozen_ms).await;
 			}
 			Fault::FillDisk { full_ms } => {
-				let disk = self.disk.ok_or_else(nobody)?;
+				let disk = self.world.disk.as_ref().ok_or_else(nobody)?;
 				disk.fill()?;
 				pause(*full_ms).await;
 				disk.empty()?;
 			}
 			Fault::WrongClock { machine, by_s, wrong_ms } => {
-				let clock = network.cloud().and_then(|cloud| cloud.clock(*machine)).cloned().ok_or_else(nobody)?;
+				let clock = self.world.cloud.as_ref().and_then(|cloud| cloud.clock(*machine)).ok_or_else(nobody)?;
 				let hit = match machine.checked_sub(self.validators) {
 					Some(worker) => worker_of(network, worker)?,
 					None => validator_of(network, *machine)?,
@@ -284,7 +232,7 @@ impl<'a> Chaos<'a> {
 				clock.set_wrong(0, hit)?;
 			}
 			Fault::Cut { parts } => {
-				let cloud = network.cloud().ok_or_else(nobody)?;
+				let cloud = self.world.cloud.as_ref().ok_or_else(nobody)?;
 				cloud.cut(parts);
 				tokio::time::sleep(CUT).await;
 				cloud.join();
@@ -409,7 +357,7 @@ mod tests {
 	use super::*;
 
 	fn faults(seed: u64, kinds: Kinds) -> Vec<Fault> {
-		let mut chaos = Chaos::new(seed, kinds, (2, 4), None);
+		let mut chaos = Chaos::new(seed, kinds, (2, 4), &World { cloud: None, disk: None });
 		(0..200).map(|_| chaos.draw()).collect()
 	}
 

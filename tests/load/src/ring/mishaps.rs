@@ -1,6 +1,6 @@
 //! Members that are killed and started again while the ring is asked.
 
-use crate::{Error, Ring};
+use neuroshard_e2e::{Error, Ring};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
