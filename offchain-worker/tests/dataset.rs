@@ -1,5 +1,7 @@
 //! Datasets: built the same everywhere, refused when a byte differs, read only within bounds.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_data::{
 	corpus::{corpus_beside, Corpus, CorpusLimits},
 	dataset::{build, dataset_root, entropy, rebuild, shard_path, verify, verify_against, BuildOptions, Dataset, LEAVES_FILE},

@@ -1,5 +1,7 @@
 //! The process around a command, as the system sees it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::{fs::File, process::Command};
 
 /// `/dev/full` answers every write as a full disk does. Nobody listens at port 9, so that the command fails after it has logged a lot.

@@ -1,5 +1,7 @@
 //! The engine against candle's autograd: gradients of every parameter tensor, and a curve of 200 steps.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use candle_core::Tensor;
 use neuroshard_data::tokenizer;
 use neuroshard_graph::{ModelConfig, TrainConfig, F32};

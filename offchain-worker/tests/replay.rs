@@ -1,5 +1,7 @@
 //! Replaying whole runs: agreement is claimed for rounds that were recomputed, and for nothing else.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use codec::Encode;
 use neuroshard_data::{
 	corpus::{path_corpus, CorpusLimits},

@@ -1,5 +1,7 @@
 //! Tests of what the runtime answers those who ask whether its state is sound.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use frame_support::{
 	assert_ok,
 	traits::{

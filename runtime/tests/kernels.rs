@@ -1,5 +1,7 @@
 //! The kernels inside the runtime's WASM give the bits that the native ones give.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use codec::{Decode, Encode};
 use neuroshard_kernels::kat;
 use neuroshard_runtime::Runtime;

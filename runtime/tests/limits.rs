@@ -1,5 +1,7 @@
 //! Tests of what a block has room for when ordinary extrinsics have filled all that they may take of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod acts;
 
 use crate::common::provider;

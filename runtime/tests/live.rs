@@ -1,5 +1,7 @@
 //! The preset of a network that lasts.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use crate::common::genesis_of;
 use neuroshard_runtime::{genesis, AccountId, RuntimeGenesisConfig, SessionKeys, NEURO};
 use sp_core::crypto::UncheckedFrom;

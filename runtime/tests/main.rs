@@ -1,5 +1,7 @@
 //! The runtime as a whole. One executable, for each that links the runtime takes long to build.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 mod governance;
 mod invariants;

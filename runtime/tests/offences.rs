@@ -1,5 +1,7 @@
 //! Reports of equivocation, from what a node has noticed to what the offender has lost.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use codec::{Decode, Encode};
 use frame_support::{
 	assert_ok,

@@ -1,5 +1,7 @@
 //! Tests of what users pay and deposit against tables that Python computed with integers and fractions alone.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use crate::common::provider;
 use codec::Decode;
 use frame_support::{

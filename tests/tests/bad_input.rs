@@ -1,5 +1,7 @@
 //! What a person reads when something is wrong before a network is even needed: the worker's own process, its exit code and its words.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_e2e::{Binaries, Ended, Ports};
 use std::{path::Path, process::Command};
 

@@ -1,5 +1,7 @@
 //! A node by itself, as its own process: what a person reads when it cannot listen, and what a web page gets of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_chain_client::ChainClient;
 use neuroshard_e2e::{unless_away, until, Binaries, Ended, Ports, Process};
 use serde_json::{json, Value};

@@ -1,5 +1,7 @@
 //! Dependencies are compiled once: every selection of packages asks for the same features of each. `scripts/workspace-hack` sees to that.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use serde::Deserialize;
 use std::{
 	collections::BTreeMap,

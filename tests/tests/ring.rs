@@ -1,5 +1,7 @@
 //! A ring of workers that holds each half of a model twice, as processes: it answers as one process does, whoever is killed.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, Ended, Question, Reply, Ring, Server, Streamed};
 use std::{
 	process::Command,

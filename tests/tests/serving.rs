@@ -1,6 +1,8 @@
 //! A worker that serves a model, as processes: the clients of the OpenAI API that others wrote, unchanged (`tests/clients/openai`), and its own page in a
 //! browser's place (`tests/clients/page`).
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_e2e::{kept_unless_passed, lively_model, until, within, Binaries, Ended, Process, Question, Reply, Server};
 use neuroshard_training::presets;
 use std::{os::unix::fs::PermissionsExt, path::Path, process::Command, time::Duration};

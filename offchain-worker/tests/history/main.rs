@@ -1,5 +1,7 @@
 //! Executing a chain's blocks anew: what follows from them is found, what does not is named.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod author;
 #[path = "../../../runtime/tests/common/genesis.rs"]
 mod common;

@@ -1,5 +1,7 @@
 //! The engine and the export against an independent f64 implementation of the model.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod reference;
 
 use neuroshard_compute::exec::{Exec, Inference, Pages, Piece, Sequence, Wanted};

@@ -27,6 +27,7 @@
 //!
 //! Other pallets use datasets through [`neuroshard_types::traits::Datasets`], which [`Pallet`] implements.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -32,6 +32,7 @@
 //! what was put on hold = what was paid + what is on hold, or was returned
 //! ```
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -23,6 +23,7 @@
 //!
 //! The remainder is less than the shares that earned at the last revenue, and for every holder whose last share left since, a planck.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -21,6 +21,7 @@
 //! when its challenge window is over, or the last of the games whose bonds pay for its waiting; what guards against replays is one number per (run, account), forgotten when the run is finished; an account's rate is
 //! forgotten when it has been silent for longer than any of its proofs could be used again.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

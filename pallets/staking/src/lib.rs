@@ -30,6 +30,7 @@
 //!
 //! Other pallets reach all of this through [`neuroshard_types::traits::Providers`], which [`Pallet`] implements.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -41,6 +41,7 @@
 //! need it; what is decided earlier waits. The sponsor's deposit pays for the run and as many records as it can
 //! have, and goes back on removal, but for [`Config::ModelDeposit`] if the model has shares: these stay for good.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -26,6 +26,7 @@
 //! however many sessions it stays, together cost the highest of their fractions, as far as the latest 32 sets
 //! of an offender are remembered. The offender is chilled, and barred from candidacy for some time.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 
 extern crate alloc;
 

@@ -5,6 +5,8 @@
 //! in cohorts of SIZE. Deltas are f32, and their mean is taken; RATE and MOMENTUM are those of the outer step. All methods see the same windows. The loss is the mean of all cohorts' and
 //! seeds'. There is a thread for every worker.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod small;
 mod text;
 

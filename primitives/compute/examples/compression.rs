@@ -5,6 +5,8 @@
 //! others, once a round; in an all-reduce, by the ring, all gradients less an eighth, twice. A thread does one method with one seed at a time; seconds
 //! are those of all seeds together. With METHOD, only those whose names have it within.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod small;
 mod text;
 

@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p neuroshard-compute --example int8 [-- ROUNDS]`
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod measure;
 
 use measure::{fill, time};

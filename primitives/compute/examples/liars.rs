@@ -3,6 +3,8 @@
 //! `cargo run --release -p neuroshard-compute --example liars -- TEXT [ROUNDS [THREADS [INNER_STEPS [RULE [ATTACK]]]]]`. Ten workers train a small model on windows of the text, drawn for each.
 //! Three of them lie in every round. They know what the others hand over. The clean run has no liars and takes the mean.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod text;
 
 use neuroshard_compute::exec::{take_outer_step, Arena, Exec, Trainer};

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p neuroshard-compute --example product [-- SECONDS_PER_SHAPE]`
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod measure;
 
 use measure::{fill, time};

@@ -3,6 +3,8 @@
 //! `ANSWER_GAMES` says how many games are played at random (`cargo test --release -p neuroshard-graph --test answers -- --nocapture`
 //! shows what they come to).
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use codec::Encode;

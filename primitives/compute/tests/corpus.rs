@@ -1,5 +1,7 @@
 //! A short run of the fuzzer: the inputs that were kept, and some made up here. See `scripts/fuzz.sh`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 #[path = "../fuzz/harness/mod.rs"]
 mod harness;
 #[path = "../fuzz/memory.rs"]

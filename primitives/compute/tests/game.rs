@@ -1,5 +1,7 @@
 //! Whole disputes: honest players win on either side, whatever the other one does, and every game ends.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{every_code, every_compressed, every_rule, lively_theta, sent, sent_as, steps_behind, text::Text, Lcg};

@@ -1,5 +1,7 @@
 //! Logits of models that answer.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 #[path = "common/reference.rs"]
 mod reference;

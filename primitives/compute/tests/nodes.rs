@@ -3,6 +3,8 @@
 //! Each value has memory of its own here, each node computes only its rows, and nothing is fused: attention runs as the
 //! separate operators that the plan lists.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{lively_theta, random_tokens, tiny_model, tiny_train};

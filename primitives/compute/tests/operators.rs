@@ -1,5 +1,7 @@
 //! Row and element-wise operators on every instruction set have the scalar reference's bits.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod executors;
 
 use executors::{executors, same, Inputs, Kind, KINDS};

@@ -1,5 +1,7 @@
 //! Aggregation and the outer step against numbers worked out by hand.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{every_rule, steps_behind};

@@ -1,5 +1,7 @@
 //! Every tile of every tensor, computed piece by piece, equals the trace; and the trace equals the executor.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, steps_behind, tiny_model, tiny_train};

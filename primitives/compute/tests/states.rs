@@ -1,5 +1,7 @@
 //! Defending with states that were kept while training.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{lively_theta, random_tokens, tiny_model, tiny_train};

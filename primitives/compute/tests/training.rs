@@ -1,5 +1,7 @@
 //! The training step against an independent f64 model, and what a step and a round promise.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 #[path = "common/reference.rs"]
 mod reference;

@@ -1,5 +1,7 @@
 //! The steps of attention one by one have the scalar reference's bits on every instruction set, and give what the fused operators give.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod executors;
 
 use executors::{executors, same, Inputs, Kind, KINDS};

@@ -1,5 +1,7 @@
 //! One piece of one tile, judged by what its inputs are committed to.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{

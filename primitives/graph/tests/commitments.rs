@@ -1,5 +1,7 @@
 //! Tiles, Merkle trees, roots and initial parameters.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{tiny_model, tiny_train};

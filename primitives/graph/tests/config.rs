@@ -1,5 +1,7 @@
 //! Which configurations are accepted, and the numbers derived from them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{tiny_model, tiny_train};

@@ -1,5 +1,7 @@
 //! Plans.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{every_rule, tiny_model, tiny_train};

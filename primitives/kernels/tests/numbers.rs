@@ -1,5 +1,7 @@
 //! Numbers: fused multiply-add, order, square root and elementary functions.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use common::{Inputs, Kind, KINDS};

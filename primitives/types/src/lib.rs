@@ -1,5 +1,6 @@
 //! SCALE types and the small traits that pallets, RPC and worker share.
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
 extern crate alloc;
 
 pub mod answer_audit;

@@ -1,5 +1,7 @@
 //! The pages in the repository are what the code says.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_reference::{pages, workspace};
 
 #[test]

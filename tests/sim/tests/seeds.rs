@@ -1,5 +1,7 @@
 //! What holds in every simulated network, for a fixed number of seeds.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_sim::{
 	chain::Terms,
 	report::Report,

@@ -1,5 +1,7 @@
 //! Networks of real processes. They wait much of the time, for windows, sessions and blocks: so two of them run beside each other.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod answer_audits;
 mod answers;
 mod audits;
