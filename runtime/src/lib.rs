@@ -1,6 +1,16 @@
 //! The NeuroShard runtime: wires the pallets, and carries the same kernel source that workers run.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(any(test, feature = "runtime-benchmarks")),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 #![allow(missing_docs, reason = "the runtime macros generate undocumented items")]
 // `#[frame_support::runtime]` and `impl_runtime_apis!` expand to deeply nested types.
 #![recursion_limit = "512"]

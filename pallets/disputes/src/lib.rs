@@ -54,7 +54,17 @@
 //! names the position that it answers, so that on another fork it is never taken for an answer to something else. Lists that are posted are
 //! in extrinsics only; the chain keeps their roots, and the numbers of the blocks to find them in.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(any(test, feature = "runtime-benchmarks")),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 
 extern crate alloc;
 

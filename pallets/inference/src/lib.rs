@@ -32,7 +32,17 @@
 //! what was put on hold = what was paid + what is on hold, or was returned
 //! ```
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(any(test, feature = "runtime-benchmarks")),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 
 extern crate alloc;
 

@@ -21,7 +21,17 @@
 //! when its challenge window is over, or the last of the games whose bonds pay for its waiting; what guards against replays is one number per (run, account), forgotten when the run is finished; an account's rate is
 //! forgotten when it has been silent for longer than any of its proofs could be used again.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(any(test, feature = "runtime-benchmarks")),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 
 extern crate alloc;
 

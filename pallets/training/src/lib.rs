@@ -41,7 +41,17 @@
 //! need it; what is decided earlier waits. The sponsor's deposit pays for the run and as many records as it can
 //! have, and goes back on removal, but for [`Config::ModelDeposit`] if the model has shares: these stay for good.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(any(test, feature = "runtime-benchmarks")),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 
 extern crate alloc;
 

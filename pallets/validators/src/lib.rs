@@ -26,7 +26,17 @@
 //! however many sessions it stays, together cost the highest of their fractions, as far as the latest 32 sets
 //! of an offender are remembered. The offender is chilled, and barred from candidacy for some time.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(any(test, feature = "runtime-benchmarks")),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 
 extern crate alloc;
 

@@ -1,6 +1,16 @@
 //! SCALE types and the small traits that pallets, RPC and worker share.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![cfg_attr(not(any(test, feature = "runtime-benchmarks")), deny(clippy::as_conversions, clippy::float_arithmetic))]
+// No cast that could change a value. Derives cast constants.
+#![cfg_attr(
+	not(test),
+	deny(
+		clippy::cast_possible_truncation,
+		clippy::cast_possible_wrap,
+		clippy::cast_precision_loss,
+		clippy::cast_sign_loss,
+		clippy::float_arithmetic
+	)
+)]
 extern crate alloc;
 
 pub mod answer_audit;

@@ -39,6 +39,7 @@ pub(super) struct Runner {
 }
 
 /// Disjoint parts of the arena.
+#[expect(clippy::expect_used, reason = "plans are checked before they are executed")]
 fn parts<const N: usize>(arena: &mut [f32], ranges: [Range<usize>; N]) -> [&mut [f32]; N] {
 	arena.get_disjoint_mut(ranges).expect("a plan gives the operands of one operator disjoint buffers within the arena")
 }
