@@ -156,7 +156,7 @@ pub fn start(endpoints: Vec<Endpoint>, methods: &RpcModule<()>, registry: Option
 		let own = limited(&options).to_service_builder();
 		let servers = [own.clone(), own.max_connections(options.max_connections)];
 		let (methods, metrics, threads, stop) = (methods.clone(), metrics.clone(), threads.clone(), stop.clone());
-		tasks.spawn(accept(listener, origins, Door { options, address, servers, methods, metrics, threads, stop }));
+		tasks.spawn(accept(listener, origins, Shared { options, address, servers, methods, metrics, threads, stop }));
 	}
 	Ok(server)
 }
@@ -203,7 +203,7 @@ fn cors(origins: &Arc<Origins>) -> CorsLayer {
 }
 
 /// An address at which the server listens.
-struct Door {
+struct Shared {
 	options: RpcEndpoint,
 	address: SocketAddr,
 	/// For the operator's own clients, and for strangers: each has its connections.
@@ -216,12 +216,12 @@ struct Door {
 }
 
 /// Serves all who come.
-async fn accept(listener: TcpListener, origins: Arc<Origins>, door: Door) {
+async fn accept(listener: TcpListener, origins: Arc<Origins>, shared: Shared) {
 	let cors = cors(&origins);
 	// Where all pages are let in, no name keeps one out.
 	let by_address = *origins != Origins::All;
 	let layers = tower::ServiceBuilder::new().layer(BrowserLayer::new(origins, by_address)).layer(cors).layer(NodeHealthProxyLayer);
-	let door = Arc::new(door);
+	let shared = Arc::new(shared);
 	loop {
 		let (socket, client) = match listener.accept().await {
 			Ok(accepted) => accepted,
@@ -235,11 +235,11 @@ async fn accept(listener: TcpListener, origins: Arc<Origins>, door: Door) {
 		let _ = socket.set_nodelay(true);
 		let client = client.ip().to_canonical();
 		// One limit for all that comes over the connection.
-		let limit = door.options.rate_limit.map(|calls| MiddlewareLayer::new().with_rate_limit_per_minute(calls));
-		let (layers, door) = (layers.clone(), door.clone());
+		let limit = shared.options.rate_limit.map(|calls| MiddlewareLayer::new().with_rate_limit_per_minute(calls));
+		let (layers, shared) = (layers.clone(), shared.clone());
 		let service = service_fn(move |request: Request<Incoming>| {
-			let (door, limit) = (door.clone(), limit.clone());
-			let mut service = layers.service(tower::service_fn(move |request| door.answer(client, limit.clone(), request)));
+			let (shared, limit) = (shared.clone(), limit.clone());
+			let mut service = layers.service(tower::service_fn(move |request| shared.answer(client, limit.clone(), request)));
 			let answer: BoxFuture<'static, Result<HttpResponse, BoxError>> = service.call(request).boxed();
 			answer
 		});
@@ -257,7 +257,7 @@ async fn accept(listener: TcpListener, origins: Arc<Origins>, door: Door) {
 	}
 }
 
-impl Door {
+impl Shared {
 	/// Answers a request that the layers have let in, or begins its WebSocket.
 	fn answer(
 		&self,

@@ -8,7 +8,7 @@ use neuroshard_chain_client::{
 	keys::{Account, PonwSigner, Seed},
 	ChainClient, Halt, Submitter,
 };
-use neuroshard_disputes::answers::Shelf;
+use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_graph::Class;
 use neuroshard_inference::{batcher::Limits, receipt::Transcript, Model};
 use neuroshard_mock_node::{Fate, MockNode, Script};
@@ -149,7 +149,7 @@ async fn main() -> Anyhow<()> {
 	});
 
 	let base = tempfile::tempdir_in(&folder)?;
-	let accounts = Accounts::new(provider.clone(), genesis, base.path().to_owned(), Shelf::open(base.path())?)?;
+	let accounts = Accounts::new(provider.clone(), genesis, base.path().to_owned(), TranscriptStore::open(base.path())?)?;
 	accounts.answer_up_to(LONGEST);
 	let signer = PonwSigner::from_seed(&Seed::random()).ok_or("no key")?;
 	let keeper = Keeper::new(client, submitter, signer.clone(), accounts);

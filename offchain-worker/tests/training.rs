@@ -14,9 +14,9 @@ use neuroshard_training::{
 	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 	presets,
 	reach::within_reach,
+	redo::Redo,
 	replay::{replay_round, AdoptedRound, ReplayError},
 	round::{validation_loss, TrainError, Trained, Training},
-	shelf::Shelf,
 };
 use neuroshard_types::{
 	dispute::OuterJob,
@@ -128,8 +128,8 @@ impl Network {
 		let inner_steps = if train.weighs_steps() { vec![behind] } else { vec![] };
 		let job = OuterJob { first_round: record.first_round, start: record.start, steps, inner_steps };
 		let adopted = AdoptedRound { record: record.clone(), job, works: works.to_vec() };
-		let mut shelf = Shelf::new([&adopted.job], [], None).unwrap();
-		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &mut shelf, |_| ())
+		let mut redo = Redo::new([&adopted.job], [], None).unwrap();
+		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &mut redo, |_| ())
 	}
 }
 

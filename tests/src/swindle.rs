@@ -3,7 +3,7 @@
 use crate::{until, Cheat, Cheater, Decided, Error, Gateway, Model, Network, Provider, Question, Training, Verdicts};
 use neuroshard_chain_client::keys::Account;
 use neuroshard_graph::ParamLayout;
-use neuroshard_training::{checkpoint::Checkpoint, shelf::Shelf};
+use neuroshard_training::{checkpoint::Checkpoint, redo::Redo};
 use neuroshard_types::{dispute::OuterJob, AccountId};
 use std::{
 	path::{Path, PathBuf},
@@ -178,6 +178,6 @@ async fn before_the_newest(network: &Network, training: &Training, base: &Path, 
 	let Some(before) = adopted.checked_sub(2) else { return Ok(Checkpoint::genesis(run, &training.model, &training.train, 1)?) };
 	let missing = || Error::Setup(format!("the checkpoint that round {before} ended with is not at hand any more"));
 	let root = at.record(run, before).await?.ok_or_else(missing)?.checkpoint;
-	let shelf = Shelf::new(std::iter::empty::<&OuterJob>(), [], Some(base.join("store")))?;
-	shelf.checkpoint(run, root, layout, 1)?.ok_or_else(missing)
+	let redo = Redo::new(std::iter::empty::<&OuterJob>(), [], Some(base.join("store")))?;
+	redo.checkpoint(run, root, layout, 1)?.ok_or_else(missing)
 }

@@ -1,6 +1,6 @@
 //! A network as one sees it from outside: what the chain says, and what the workers say.
 
-use crate::{speed::tokens_per_second, Error, Network, Training};
+use crate::{tokens_per_second::tokens_per_second, Error, Network, Training};
 use neuroshard_chain_client::Heads;
 use neuroshard_roles::status::Status;
 use neuroshard_types::run::{RoundRecord, RoundView, RunView};

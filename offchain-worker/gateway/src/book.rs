@@ -165,7 +165,7 @@ impl Book {
 mod tests {
 	use super::{
 		super::{
-			purse::Purse,
+			ledger::Ledger,
 			testing::{asked, given, terms, user},
 		},
 		*,
@@ -186,34 +186,34 @@ mod tests {
 		let base = tempfile::tempdir().unwrap();
 		let book = Book::open(base.path(), 7).unwrap();
 		assert_eq!(resumed(&book, ClaimView::default()).unwrap(), Tally::default());
-		let mut purse = Purse::new(terms(), Tally::default());
+		let mut ledger = Ledger::new(terms(), Tally::default());
 		for index in 0..2 {
-			book.write(&signed(purse.take(&given(index), &asked()).unwrap().unwrap())).unwrap();
+			book.write(&signed(ledger.take(&given(index), &asked()).unwrap().unwrap())).unwrap();
 		}
 		assert!(matches!(Book::open(base.path(), 7), Err(BookError::Taken(7))));
 		drop(book);
 		let book = Book::open(base.path(), 7).unwrap();
 		let owed = resumed(&book, ClaimView::default()).unwrap();
-		assert_eq!(owed, purse.owed());
-		let mut again = Purse::new(terms(), owed);
-		assert_eq!(again.take(&given(2), &asked()).unwrap(), purse.take(&given(2), &asked()).unwrap());
+		assert_eq!(owed, ledger.owed());
+		let mut again = Ledger::new(terms(), owed);
+		assert_eq!(again.take(&given(2), &asked()).unwrap(), ledger.take(&given(2), &asked()).unwrap());
 	}
 
 	#[test]
 	fn what_the_chain_has_paid_for_is_never_taken_back() {
 		let base = tempfile::tempdir().unwrap();
 		let book = Book::open(base.path(), 7).unwrap();
-		let mut purse = Purse::new(terms(), Tally::default());
-		let first = purse.take(&given(0), &asked()).unwrap().unwrap();
+		let mut ledger = Ledger::new(terms(), Tally::default());
+		let first = ledger.take(&given(0), &asked()).unwrap().unwrap();
 		book.write(&signed(first.clone())).unwrap();
 		let claim = |voucher: &Voucher| ClaimView { paid: 0, owed: voucher.amount, answers: voucher.answers, receipts: voucher.receipts };
 		assert_eq!(resumed(&book, claim(&first)).unwrap().answers, 1);
-		let second = purse.take(&given(1), &asked()).unwrap().unwrap();
-		assert_eq!(resumed(&book, claim(&second)).unwrap(), purse.owed());
+		let second = ledger.take(&given(1), &asked()).unwrap().unwrap();
+		assert_eq!(resumed(&book, claim(&second)).unwrap(), ledger.owed());
 		let forked = ClaimView { receipts: H256::zero(), ..claim(&first) };
 		assert!(matches!(resumed(&book, forked), Err(BookError::Forked { answers: 1, .. })));
 		book.write(&signed(second)).unwrap();
-		let dearer = ClaimView { owed: purse.owed().amount + 1, ..claim(&first) };
+		let dearer = ClaimView { owed: ledger.owed().amount + 1, ..claim(&first) };
 		assert!(matches!(resumed(&book, dearer), Err(BookError::Forked { .. })));
 	}
 
@@ -221,7 +221,7 @@ mod tests {
 	fn vouchers_of_others_are_not_gone_on_from() {
 		let base = tempfile::tempdir().unwrap();
 		let book = Book::open(base.path(), 7).unwrap();
-		let voucher = Purse::new(terms(), Tally { answers: 1, ..Default::default() }).voucher();
+		let voucher = Ledger::new(terms(), Tally { answers: 1, ..Default::default() }).voucher();
 		book.write(&signed(voucher)).unwrap();
 		let claimed = ClaimView::default();
 		assert!(resumed(&book, claimed).is_ok());

@@ -3,7 +3,7 @@
 use super::{
 	asked::Asked,
 	browser,
-	purse::{Given, Wrong},
+	ledger::{Given, Wrong},
 	reader::{Piece, Reader},
 	refusal::Refusal,
 	shown::Frame,
@@ -91,8 +91,8 @@ async fn health(State(gateway): Shared) -> impl IntoResponse {
 
 /// The offered model, as the offer and the run on the chain tell it: nobody is asked.
 fn described(gateway: &Gateway) -> Value {
-	let purse = gateway.purse();
-	let terms = purse.terms();
+	let ledger = gateway.ledger();
+	let terms = ledger.terms();
 	json!({
 		"id": terms.card.name,
 		"object": "model",

@@ -3,10 +3,10 @@
 //!
 //! - `forward`, `refusal`: the API. `browser` is what pages may do: nothing.
 //! - `asked`: what a request asks. [`Asker`] says that it is the user who asks. `reader` finds receipts in the answers, and `shown` is what clients get of them.
-//! - `purse`: the session's account, receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers
+//! - `ledger`: the session's account, receipts in, vouchers out. [`Book`] has the last voucher on disk, before anybody else sees it. `lost` has the answers
 //!   whose receipts did not come.
-//! - `checker`: computes some answers anew. [`Court`] disputes false ones on chain.
-//! - `courier`: delivers vouchers to the provider, and asks it for receipts that were lost.
+//! - `checker`: computes some answers anew. [`Disputer`] disputes false ones on chain.
+//! - `voucher_sender`: delivers vouchers to the provider, and asks it for receipts that were lost.
 //! - [`choice`]: which provider.
 
 mod asked;
@@ -16,11 +16,10 @@ mod book;
 mod browser;
 mod checker;
 pub mod choice;
-mod courier;
-mod court;
+mod disputer;
 mod forward;
+mod ledger;
 mod lost;
-mod purse;
 mod reader;
 mod refusal;
 mod shown;
@@ -28,16 +27,17 @@ mod shown;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod voucher_sender;
 
 pub use asker::Asker;
 pub use book::{Book, BookError};
-pub use courier::bring_last;
-pub use court::Court;
-pub use purse::Terms;
+pub use disputer::Disputer;
+pub use ledger::Terms;
+pub use voucher_sender::bring_last;
 
 use asked::Asked;
 use checker::Checker;
-use courier::Courier;
+use ledger::{Given, Ledger, Wrong};
 use neuroshard_chain_client::{
 	keys::{Account, KeyError},
 	Neuro,
@@ -48,7 +48,6 @@ use neuroshard_inference::{receipt::Transcript, Card, Model};
 use neuroshard_payments::{Signed, Tally};
 use neuroshard_support::counted::counted;
 use neuroshard_types::{inference::SessionId, AccountId};
-use purse::{Given, Purse, Wrong};
 use refusal::Refusal;
 use std::{
 	collections::BTreeMap,
@@ -63,6 +62,7 @@ use tokio::{
 	time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use voucher_sender::VoucherSender;
 
 /// Requests at a time.
 const MOST_REQUESTS: usize = 64;
@@ -86,7 +86,7 @@ pub struct Options {
 	/// The share of answers that is computed anew, and the model.
 	pub check: Option<(f64, Model)>,
 	/// Means to dispute false answers on chain; without it, nothing more is paid, and that is all.
-	pub court: Option<Court>,
+	pub disputer: Option<Disputer>,
 }
 
 /// Why the gateway does not run.
@@ -135,7 +135,7 @@ struct Inner {
 	provider_id: AccountId,
 	provider: Provider,
 	card: Arc<Card>,
-	purse: Mutex<Purse>,
+	ledger: Mutex<Ledger>,
 	book: Book,
 	vouchers: watch::Sender<Signed>,
 	/// Held while a voucher is written.
@@ -144,8 +144,8 @@ struct Inner {
 	loses: Notify,
 	checker: Option<Checker>,
 	/// Takes a false answer to the chain. One is enough.
-	accusations: Option<mpsc::Sender<court::Charge>>,
-	disputed: watch::Receiver<Option<court::Disputed>>,
+	accusations: Option<mpsc::Sender<disputer::Charge>>,
+	disputed: watch::Receiver<Option<disputer::Disputed>>,
 	places: Arc<Semaphore>,
 	tasks: TaskTracker,
 	/// Seconds since 1970, of the start.
@@ -162,13 +162,13 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 	let failed = |source| GatewayError::Listen { address, source };
 	let listener = TcpListener::bind(address).await.map_err(failed)?;
 	let bound = listener.local_addr().map_err(failed)?;
-	let (court, (accusations, charges), (told, disputed)) = (options.court.take(), mpsc::channel(1), watch::channel(None));
-	let (gateway, courier) = Gateway::new(options, court.is_some().then_some(accusations), disputed)?;
+	let (disputer, (accusations, charges), (told, disputed)) = (options.disputer.take(), mpsc::channel(1), watch::channel(None));
+	let (gateway, voucher_sender) = Gateway::new(options, disputer.is_some().then_some(accusations), disputed)?;
 	ready(bound);
 	let (done, mut tasks) = (CancellationToken::new(), JoinSet::new());
-	tasks.spawn(courier.run(done.clone()));
-	if let Some(court) = court {
-		court.start(&mut tasks, charges, told, done.clone());
+	tasks.spawn(voucher_sender.run(done.clone()));
+	if let Some(disputer) = disputer {
+		disputer.start(&mut tasks, charges, told, done.clone());
 	}
 	// Pages get nothing here, whoever's they are.
 	let guard = Guard::new(bound, Vec::new(), Vec::new());
@@ -188,19 +188,19 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(SocketAddr), stop: C
 impl Gateway {
 	fn new(
 		options: Options,
-		accusations: Option<mpsc::Sender<court::Charge>>,
-		disputed: watch::Receiver<Option<court::Disputed>>,
-	) -> Result<(Self, Courier), GatewayError> {
+		accusations: Option<mpsc::Sender<disputer::Charge>>,
+		disputed: watch::Receiver<Option<disputer::Disputed>>,
+	) -> Result<(Self, VoucherSender), GatewayError> {
 		let Options { account, terms, owed, endpoint, book, check, .. } = options;
 		let certificates = |source| GatewayError::Certificates { endpoint: endpoint.clone(), source };
 		let provider = Provider::new(endpoint.clone()).map_err(certificates)?;
 		let (provider_id, card) = (terms.provider.clone(), terms.card.clone());
-		let purse = Purse::new(terms, owed);
-		let voucher = purse.voucher();
-		let signature = account.sign_voucher(&voucher, purse.terms().genesis);
+		let ledger = Ledger::new(terms, owed);
+		let voucher = ledger.voucher();
+		let signature = account.sign_voucher(&voucher, ledger.terms().genesis);
 		let (vouchers, known) = watch::channel((voucher, signature));
 		let (checker, work) = check.map(|(share, model)| Checker::new(share, model)).unzip();
-		let agreed = purse.terms();
+		let agreed = ledger.terms();
 		let (genesis, session) = (agreed.genesis, agreed.session);
 		let asker = Asker { account: account.clone(), genesis, session, provider: provider_id.clone() };
 		let inner = Inner {
@@ -209,7 +209,7 @@ impl Gateway {
 			provider_id,
 			provider,
 			card,
-			purse: Mutex::new(purse),
+			ledger: Mutex::new(ledger),
 			book,
 			vouchers,
 			paying: Arc::default(),
@@ -226,39 +226,39 @@ impl Gateway {
 			work.start(Arc::downgrade(&gateway)).map_err(GatewayError::Thread)?;
 		}
 		let gateway = Self(gateway);
-		let courier = Courier::new(gateway.clone(), known);
-		Ok((gateway, courier))
+		let voucher_sender = VoucherSender::new(gateway.clone(), known);
+		Ok((gateway, voucher_sender))
 	}
 
-	fn purse(&self) -> MutexGuard<'_, Purse> {
+	fn ledger(&self) -> MutexGuard<'_, Ledger> {
 		// Every change is whole before it is seen.
-		self.0.purse.lock().unwrap_or_else(PoisonError::into_inner)
+		self.0.ledger.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
 	/// The session, what it owes, and why nothing is paid any more, if that is so.
 	fn status(&self) -> (SessionId, Tally, Option<String>) {
-		let purse = self.purse();
-		(purse.terms().session, purse.owed(), purse.stopped().map(str::to_owned))
+		let ledger = self.ledger();
+		(ledger.terms().session, ledger.owed(), ledger.stopped().map(str::to_owned))
 	}
 
 	/// The session and the last voucher, if there is still somebody to be paid.
 	fn payment(&self) -> Result<(SessionId, Signed), Refusal> {
-		let purse = self.purse();
+		let ledger = self.ledger();
 		// After a restart, only the chain tells that an answer is disputed.
-		let disputed = self.dispute().and_then(|disputed| disputed.stops(purse.terms().session));
-		match purse.stopped().map(str::to_owned).or(disputed) {
+		let disputed = self.dispute().and_then(|disputed| disputed.stops(ledger.terms().session));
+		match ledger.stopped().map(str::to_owned).or(disputed) {
 			Some(why) => Err(Refusal::stopped(&why)),
-			None => Ok((purse.terms().session, self.0.vouchers.borrow().clone())),
+			None => Ok((ledger.terms().session, self.0.vouchers.borrow().clone())),
 		}
 	}
 
 	/// Pays for an answer, or says what is wrong with it.
 	async fn receive(&self, given: &Given, asked: &Asked) {
 		let (was_stopped, taken, owed, misses) = {
-			let mut purse = self.purse();
-			let was_stopped = purse.stopped().is_some();
-			let taken = purse.take(given, asked);
-			(was_stopped, taken, purse.owed(), purse.lost(Instant::now()) > 0)
+			let mut ledger = self.ledger();
+			let was_stopped = ledger.stopped().is_some();
+			let taken = ledger.take(given, asked);
+			(was_stopped, taken, ledger.owed(), ledger.lost(Instant::now()) > 0)
 		};
 		match taken {
 			Ok(voucher) => {
@@ -285,29 +285,29 @@ impl Gateway {
 		}
 	}
 
-	/// Notes answers to `asked` whose receipts did not come, as [`Purse::lose`] does, and has the provider asked for them.
+	/// Notes answers to `asked` whose receipts did not come, as [`Ledger::lose`] does, and has the provider asked for them.
 	fn lose(&self, asked: &Asked, seen: BTreeMap<u32, Option<String>>) {
-		self.purse().lose(asked, seen, Instant::now());
+		self.ledger().lose(asked, seen, Instant::now());
 		self.0.loses.notify_one();
 	}
 
 	/// Answers whose receipts did not come, and are asked for.
 	fn lost(&self) -> usize {
-		self.purse().lost(Instant::now())
+		self.ledger().lost(Instant::now())
 	}
 
 	/// Pays for answers that broke off, by receipts that the provider tells, as far as these are theirs.
 	async fn recover(&self, told: &[Transcript]) {
 		let mut told: Vec<_> = {
-			let purse = self.purse();
-			told.iter().map(|transcript| (purse.fits(transcript), transcript)).collect()
+			let ledger = self.ledger();
+			told.iter().map(|transcript| (ledger.fits(transcript), transcript)).collect()
 		};
 		// One that can be of a single answer leaves the others theirs.
 		told.sort_by_key(|(fits, _)| *fits);
 		for (_, transcript) in told {
 			let (taken, owed) = {
-				let mut purse = self.purse();
-				(purse.recover(transcript), purse.owed())
+				let mut ledger = self.ledger();
+				(ledger.recover(transcript), ledger.owed())
 			};
 			match taken {
 				Ok((false, _)) => {}
@@ -324,7 +324,7 @@ impl Gateway {
 				Err(wrong) if self.0.places.available_permits() < MOST_REQUESTS => {
 					tracing::debug!("a receipt waits for its answer: {wrong}")
 				}
-				Err(wrong) if self.purse().refuse(transcript) => {
+				Err(wrong) if self.ledger().refuse(transcript) => {
 					tracing::warn!("the provider tells a receipt that is not paid for: {wrong}")
 				}
 				Err(_) => {}
@@ -337,8 +337,8 @@ impl Gateway {
 	async fn pay(&self) {
 		let turn = self.0.paying.clone().lock_owned().await;
 		let (voucher, genesis) = {
-			let purse = self.purse();
-			(purse.voucher(), purse.terms().genesis)
+			let ledger = self.ledger();
+			(ledger.voucher(), ledger.terms().genesis)
 		};
 		if self.0.vouchers.borrow().0 == voucher {
 			return;
@@ -357,17 +357,17 @@ impl Gateway {
 			Err(_) => "a voucher could not be written by a fault of the program: please report it".to_owned(),
 		};
 		tracing::error!("no voucher is given that cannot be kept: {why}");
-		self.purse().stop(why);
+		self.ledger().stop(why);
 	}
 
 	/// Pays nothing from now on.
 	fn stop(&self, wrong: &Wrong) {
 		tracing::error!("an answer is not paid for, and the provider is asked nothing more: {wrong}");
-		self.purse().stop(wrong.to_string());
+		self.ledger().stop(wrong.to_string());
 	}
 
 	/// The answer that is disputed, if one is, and how that goes.
-	fn dispute(&self) -> Option<court::Disputed> {
+	fn dispute(&self) -> Option<disputer::Disputed> {
 		self.0.disputed.borrow().clone()
 	}
 
@@ -379,10 +379,10 @@ impl Gateway {
 			Err(error) => (format!("its receipt could not be kept: {error}"), Default::default()),
 		};
 		tracing::error!("THE PROVIDER GAVE A FALSE ANSWER ({index} of the session): {why}. It is asked nothing more, and not paid; {kept}");
-		self.purse().stop(format!("answer {index} of the session is false: {why}"));
+		self.ledger().stop(format!("answer {index} of the session is false: {why}"));
 		if let (Some(accusations), Some(doubt)) = (&self.0.accusations, doubt) {
 			// After one that was proven false, no other one of the session is disputed.
-			let _ = accusations.try_send(court::Charge { transcript: transcript.clone(), doubt, file });
+			let _ = accusations.try_send(disputer::Charge { transcript: transcript.clone(), doubt, file });
 		}
 	}
 }

@@ -1,7 +1,7 @@
 //! Reads what a provider sends, a JSON document or server-sent events: finds the receipts in it, and has what a client is shown made anew.
 
 use super::{
-	purse::{Given, Wrong},
+	ledger::{Given, Wrong},
 	refusal::Refusal,
 	shown::{Document, Frame},
 };

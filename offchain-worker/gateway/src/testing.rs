@@ -2,7 +2,7 @@
 
 use super::{
 	asked::Asked,
-	purse::{Given, Terms},
+	ledger::{Given, Terms},
 };
 use neuroshard_chain_client::keys::{Account, PonwSigner, Seed};
 use neuroshard_graph::sampler::Sampling;

@@ -18,7 +18,7 @@ use axum::{
 };
 use codec::DecodeAll;
 use neuroshard_chain_client::disputes::Act;
-use neuroshard_disputes::answers::Shelf;
+use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_mock_node::{Fate, MockNode, Script};
@@ -148,7 +148,7 @@ struct Scene {
 fn options(base: &Path, endpoint: Endpoint) -> Options {
 	let (book, terms) = (Book::open(base, 7).unwrap(), terms());
 	let owed = book.resume(&user().id(), &terms.provider, terms.genesis, &ClaimView::default()).unwrap();
-	Options { address: (Ipv4Addr::LOCALHOST, 0).into(), account: user(), terms, owed, endpoint, book, check: None, court: None }
+	Options { address: (Ipv4Addr::LOCALHOST, 0).into(), account: user(), terms, owed, endpoint, book, check: None, disputer: None }
 }
 
 async fn start(options: Options) -> (Provider, CancellationToken, JoinHandle<Result<(), GatewayError>>) {
@@ -279,7 +279,7 @@ async fn a_receipt_that_was_lost_on_its_way_is_asked_for_and_paid() {
 		assert_eq!((&health["status"], &health["lost"]), (&json!("ok"), &json!(0)));
 		scene.played.lock().unwrap().breaks = false;
 		assert_eq!(scene.complete(stream).await.0, StatusCode::OK);
-		let mut owed = Purse::new(terms(), Tally::default());
+		let mut owed = Ledger::new(terms(), Tally::default());
 		let [_, two] = [0, 1].map(|index| owed.take(&given(index), &super::testing::asked()).unwrap().unwrap());
 		assert_eq!(scene.written().0, two);
 		let (_, played) = scene.end().await;
@@ -326,7 +326,7 @@ async fn one_choice_is_paid_once() {
 async fn while_a_voucher_is_written_answers_are_taken_and_have_the_next_one_together() {
 	let base = tempfile::tempdir().unwrap();
 	let endpoint = Endpoint::parse(b"http://127.0.0.1:9").unwrap();
-	let (gateway, _courier) = Gateway::new(options(base.path(), endpoint), None, watch::channel(None).1).unwrap();
+	let (gateway, _voucher_sender) = Gateway::new(options(base.path(), endpoint), None, watch::channel(None).1).unwrap();
 	let writing = gateway.0.paying.lock().await;
 	let receive = |index| {
 		let gateway = gateway.clone();
@@ -560,14 +560,14 @@ async fn a_provider_that_is_away_is_told() {
 }
 
 /// A gateway that checks all answers, of which the first one is false, with the means to dispute it or without.
-async fn checking(court: Option<(Court, TempDir)>) -> Scene {
-	let (court, base) = court.map_or_else(|| (None, tempfile::tempdir().unwrap()), |(court, base)| (Some(court), base));
+async fn checking(disputer: Option<(Disputer, TempDir)>) -> Scene {
+	let (disputer, base) = disputer.map_or_else(|| (None, tempfile::tempdir().unwrap()), |(disputer, base)| (Some(disputer), base));
 	let played = Shared::default();
 	let (endpoint, provider) = play(played.clone()).await;
 	let (config, train) = neuroshard_training::presets::tiny();
 	let params = neuroshard_training::checkpoint::Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 	let model = Model::of_bytes("run-0".into(), &config, &params, terms().checkpoint.root.0, terms().class, 1).unwrap();
-	let (client, stop, gateway) = start(Options { check: Some((1.0, model)), court, ..options(base.path(), endpoint) }).await;
+	let (client, stop, gateway) = start(Options { check: Some((1.0, model)), disputer, ..options(base.path(), endpoint) }).await;
 	let scene = Scene { base, played, provider, client, stop, gateway };
 	assert_eq!(scene.complete(false).await.0, StatusCode::OK);
 	scene
@@ -590,15 +590,15 @@ impl Scene {
 }
 
 /// A node, and means to dispute that ask it.
-async fn court() -> (MockNode, Court, TempDir) {
+async fn disputer() -> (MockNode, Disputer, TempDir) {
 	let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 	node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 	node.answer("Disputes", "game", &None::<GameView>);
 	node.answer("Disputes", "answer_audit", &None::<AnswerAuditView>);
 	node.answer("Disputes", "bond_against", &Some(100 * NEURO));
 	let (base, terms) = (tempfile::tempdir().unwrap(), terms());
-	let (client, submitter, shelf) = (node.client().await, node.submitter().await, Shelf::open(base.path()).unwrap());
-	(node, Court { client, submitter, shelf, config: terms.config, in_use: None, threads: 1 }, base)
+	let (client, submitter, transcript_store) = (node.client().await, node.submitter().await, TranscriptStore::open(base.path()).unwrap());
+	(node, Disputer { client, submitter, transcript_store, config: terms.config, in_use: None, threads: 1 }, base)
 }
 
 /// Has the user's game about the answer with this receipt be at its first turn, which is the provider's.
@@ -613,11 +613,11 @@ fn waits_for_the_provider(node: &MockNode, receipt: Receipt) {
 
 #[tokio::test]
 async fn a_false_answer_is_disputed_on_chain_and_the_game_about_it_is_told() {
-	let (node, court, base) = court().await;
+	let (node, disputer, base) = disputer().await;
 	node.fund(200 * NEURO);
 	let client = node.client().await;
 	let mut sent = node.submitted();
-	let scene = checking(Some((court, base))).await;
+	let scene = checking(Some((disputer, base))).await;
 	sent.wait_for(|sent| !sent.is_empty()).await.unwrap();
 	let health = scene.says("is being disputed").await;
 	assert_eq!(
@@ -626,8 +626,8 @@ async fn a_false_answer_is_disputed_on_chain_and_the_game_about_it_is_told() {
 	);
 	// What the game is played with was on disk before.
 	let transcript = given(0).transcript;
-	let shelf = Shelf::open(scene.base.path()).unwrap();
-	assert_eq!(shelf.transcript(&transcript.receipt, terms().genesis).unwrap(), transcript);
+	let transcript_store = TranscriptStore::open(scene.base.path()).unwrap();
+	assert_eq!(transcript_store.transcript(&transcript.receipt, terms().genesis).unwrap(), transcript);
 	let mut acts = Vec::new();
 	while acts.is_empty() {
 		let last = client.now().await.unwrap().block().number;
@@ -647,12 +647,12 @@ async fn a_false_answer_is_disputed_on_chain_and_the_game_about_it_is_told() {
 
 #[tokio::test]
 async fn a_gateway_that_is_started_again_goes_on_with_its_dispute_and_asks_nothing_in_that_session() {
-	let (node, court, base) = court().await;
+	let (node, disputer, base) = disputer().await;
 	let transcript = given(0).transcript;
 	waits_for_the_provider(&node, transcript.receipt);
 	let played = Shared::default();
 	let (endpoint, provider) = play(played.clone()).await;
-	let (client, stop, gateway) = start(Options { court: Some(court), ..options(base.path(), endpoint) }).await;
+	let (client, stop, gateway) = start(Options { disputer: Some(disputer), ..options(base.path(), endpoint) }).await;
 	let scene = Scene { base, played, provider, client, stop, gateway };
 	scene.says("open: the other side moves").await;
 	let (status, body) = scene.complete(false).await;
@@ -663,9 +663,9 @@ async fn a_gateway_that_is_started_again_goes_on_with_its_dispute_and_asks_nothi
 
 #[tokio::test]
 async fn who_cannot_pay_the_bond_is_told_what_is_missing_and_how_to_dispute_later() {
-	let (node, court, base) = court().await;
+	let (node, disputer, base) = disputer().await;
 	node.fund(NEURO);
-	let scene = checking(Some((court, base))).await;
+	let scene = checking(Some((disputer, base))).await;
 	let health = scene.says("not disputed: ").await;
 	let state = health["disputed"]["state"].as_str().unwrap();
 	assert!(

@@ -5,11 +5,11 @@
 //! that somebody else could have stand for it (DNS rebinding); and no service answers pages of other sites, but for those that its owner names.
 
 pub mod api;
-mod door;
+mod connections;
 mod guard;
 mod origin;
 
-pub use door::{listen, next_connection};
+pub use connections::{listen, next_connection};
 pub use guard::Guard;
 pub use origin::{BadOrigin, Origin};
 

@@ -1,6 +1,6 @@
 //! One answer: tokens from the engine become text, up to a stop string, and what is told about them.
 
-use super::{error::ApiError, logprobs::Told, paid::Reserved, stops::Stops};
+use super::{error::ApiError, logprobs::Told, paid::Reserved, stop_strings::Stops};
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_inference::batcher::{End, Reply};
 use neuroshard_inference::{

@@ -17,7 +17,7 @@ mod logprobs;
 pub mod paid;
 mod patience;
 mod served;
-mod stops;
+mod stop_strings;
 
 pub use keys::KeysError;
 pub use served::Served;

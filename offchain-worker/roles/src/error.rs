@@ -6,7 +6,7 @@ use neuroshard_chain_client::ChainError;
 use neuroshard_compute::exec::ExecError;
 use neuroshard_data::DataError;
 use neuroshard_disputes::{
-	answers::{ChallengeError, PlayerError, ShelfError},
+	answers::{ChallengeError, PlayerError, TranscriptStoreError},
 	cases::case::CaseError,
 	games::GameError,
 };
@@ -183,7 +183,7 @@ pub enum WorkerError {
 	Player(#[from] PlayerError),
 	/// Transcripts of answers.
 	#[error(transparent)]
-	Shelf(#[from] ShelfError),
+	TranscriptStore(#[from] TranscriptStoreError),
 	/// An answer cannot be disputed.
 	#[error(transparent)]
 	Challenge(#[from] ChallengeError),

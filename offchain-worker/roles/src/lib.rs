@@ -13,7 +13,7 @@
 //! - [`conduct`]: what a worker does where it could do something else.
 //! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
 //! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
-//! - [`desk`]: samples, which the verifier leaves for the auditor.
+//! - [`samples`]: samples, which the verifier leaves for the auditor.
 //! - [`journal`]: what a restart must not forget. [`leave`]: the request to leave.
 //! - [`memory`]: how much a run takes; [`pace`]: how long. [`obstacle`] and [`error`]: what is in the way, in words.
 
@@ -24,7 +24,6 @@ mod auditor;
 mod conduct;
 mod content;
 pub mod defence;
-mod desk;
 mod error;
 mod holder;
 mod journal;
@@ -35,6 +34,7 @@ mod pace;
 mod participant;
 mod parts;
 mod peers;
+mod samples;
 pub mod status;
 mod verifier;
 mod worker;

@@ -3,10 +3,10 @@
 use super::{
 	answers::{self, Answers},
 	auditor::Auditor,
-	desk::Desk,
 	holder::Holder,
 	participant::Participant,
 	parts::{Options, Parts, Shared},
+	samples::Samples,
 	verifier::{self, Verifier},
 	WorkerError,
 };
@@ -42,8 +42,8 @@ impl Worker {
 	pub async fn run(self, stop: CancellationToken) -> Result<(), WorkerError> {
 		let Self { shared, options, mut participant, signer } = self;
 		let Shared { base, client, submitter, content, dataset, reporter } = shared;
-		let desk = Desk::open(&base);
-		let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), desk.clone());
+		let samples = Samples::open(&base);
+		let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone());
 		let answers = Answers::new(answers::Parts {
 			base: &base,
 			client: client.clone(),
@@ -61,7 +61,7 @@ impl Worker {
 			reporter,
 			threads: options.threads,
 			check: options.check,
-			desk,
+			samples,
 			conduct: options.conduct,
 		});
 		let holder = Holder::new(base, client, submitter, options.dataset, options.attest);

@@ -11,7 +11,7 @@ use neuroshard_compute::exec::Exec;
 use neuroshard_disputes::answers::{
 	challenge, check_disputable,
 	player::{computed, doubt_of},
-	Accusation, Dispute, Parts, Player, PlayerError, Shelf, State,
+	Accusation, Dispute, Parts, Player, PlayerError, State, TranscriptStore,
 };
 use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_support::hardware;
@@ -61,7 +61,7 @@ impl DisputeAnswer {
 			);
 			return Err(CliError::Invalid(words));
 		}
-		let shelf = Shelf::open(&opened.base)?;
+		let transcript_store = TranscriptStore::open(&opened.base)?;
 		let root = transcript.receipt.parameters;
 		// What nobody could dispute is refused before anything is computed.
 		let accusation = |doubt| Accusation::new(&transcript, doubt, &opened.who, genesis);
@@ -75,7 +75,7 @@ impl DisputeAnswer {
 			return self.at_once(&opened, &accusation(0)?, &config.model).await;
 		}
 		check_disputable(&config, round, &transcript.receipt).map_err(|error| CliError::Invalid(error.to_string()))?;
-		let (kept, told) = (shelf.clone(), transcript.clone());
+		let (kept, told) = (transcript_store.clone(), transcript.clone());
 		let checked = computed(move || {
 			let layout = ParamLayout::new(&judged.config.model)?;
 			let checkpoint = kept.checkpoint(run, root, &layout, threads)?;
@@ -86,18 +86,18 @@ impl DisputeAnswer {
 		let (doubt, in_use) = checked.await??;
 		let Some(doubt) = doubt else {
 			drop(in_use);
-			shelf.forget_checkpoints()?;
+			transcript_store.forget_checkpoints()?;
 			println!("equal: the model gives these {} tokens, there is nothing to dispute", transcript.answer.len());
 			return Ok(0);
 		};
 		println!("different from token {doubt} of the answer on");
 		let accusation = accusation(doubt)?;
-		shelf.keep(&transcript)?;
+		transcript_store.keep(&transcript)?;
 		self.say_bond(&opened, &at, &accusation, &config.model).await?;
 		let parts = Parts {
 			client: opened.client.clone(),
 			submitter: opened.submitter.clone(),
-			shelf,
+			transcript_store,
 			side: Side::Challenger,
 			threads,
 			in_use: Some(in_use),

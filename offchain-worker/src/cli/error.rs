@@ -4,7 +4,7 @@ use super::run_file::RunFileError;
 use crate::{bench::BenchError, history::HistoryError};
 use neuroshard_chain_client::{keys::KeyError, ChainError, Neuro};
 use neuroshard_data::DataError;
-use neuroshard_disputes::answers::{ChallengeError, PlayerError, ShelfError};
+use neuroshard_disputes::answers::{ChallengeError, PlayerError, TranscriptStoreError};
 use neuroshard_gateway::GatewayError;
 use neuroshard_inference::{
 	generate::GenerateError,
@@ -254,7 +254,7 @@ pub enum CliError {
 	Unfit(#[from] Unfit),
 	/// What is kept of answers.
 	#[error(transparent)]
-	Shelf(#[from] ShelfError),
+	TranscriptStore(#[from] TranscriptStoreError),
 	/// A dispute about an answer that is not opened.
 	#[error(transparent)]
 	Challenge(#[from] ChallengeError),

@@ -11,8 +11,8 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
-use neuroshard_disputes::answers::{Endpoint, InUse, Parts, Player, Shelf};
-use neuroshard_gateway::{bring_last, choice::Wanted, serve, Asker, Book, Court, GatewayError, Options, Terms};
+use neuroshard_disputes::answers::{Endpoint, InUse, Parts, Player, TranscriptStore};
+use neuroshard_gateway::{bring_last, choice::Wanted, serve, Asker, Book, Disputer, GatewayError, Options, Terms};
 use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_inference::{Card, Model};
 use neuroshard_network::Reach;
@@ -89,14 +89,14 @@ impl Gateway {
 			return close(&opened, &submitter, &at, (provider, reach), known).await;
 		}
 		let open = only_open(known);
-		let (shelf, accused) = (Shelf::open(&opened.base)?, accused(&at, &opened.who).await?);
+		let (transcript_store, accused) = (TranscriptStore::open(&opened.base)?, accused(&at, &opened.who).await?);
 		let (over, mut playing) = (stop.child_token(), JoinSet::new());
 		if !accused.is_empty() {
 			println!("{} of this account about answers open: the moves are made", counted(accused.len(), "dispute"));
-			playing.spawn(self.player(&opened, &shelf).run(over.clone()));
+			playing.spawn(self.player(&opened, &transcript_store).run(over.clone()));
 		}
 		let reach = reach(&opened.client, &common.node, self.dial_private).await;
-		let begun = self.begin(&opened, &submitter, &at, &open, (&accused, reach), shelf).await;
+		let begun = self.begin(&opened, &submitter, &at, &open, (&accused, reach), transcript_store).await;
 		// Whoever does not move in time loses its bond, whether there is somebody to be asked or not.
 		if let (Err(error), false) = (&begun, accused.is_empty()) {
 			tracing::error!("nobody is asked: {error}. This command goes on with the open disputes, and ends with them");
@@ -116,11 +116,11 @@ impl Gateway {
 	}
 
 	/// Who plays the games that were open before.
-	fn player(&self, opened: &Opened, shelf: &Shelf) -> Player {
+	fn player(&self, opened: &Opened, transcript_store: &TranscriptStore) -> Player {
 		let parts = Parts {
 			client: opened.client.clone(),
 			submitter: opened.submitter.clone(),
-			shelf: shelf.clone(),
+			transcript_store: transcript_store.clone(),
 			side: Side::Challenger,
 			threads: hardware::threads(self.threads),
 			in_use: None,
@@ -137,11 +137,11 @@ impl Gateway {
 		at: &ChainAt,
 		open: &[Known],
 		(accused, reach): (&[AccountId], Reach),
-		shelf: Shelf,
+		transcript_store: TranscriptStore,
 	) -> Result<Options, CliError> {
 		let (offer, endpoint) = self.choose(at, open, accused, reach).await?;
 		let session = self.session(opened, submitter, at, &offer, open).await?;
-		self.options(opened, session, offer, endpoint, shelf).await
+		self.options(opened, session, offer, endpoint, transcript_store).await
 	}
 
 	/// The offer that is taken, and where its provider answers. None of those in `accused`.
@@ -231,7 +231,7 @@ impl Gateway {
 		session: SessionId,
 		offer: OfferView,
 		endpoint: Endpoint,
-		shelf: Shelf,
+		transcript_store: TranscriptStore,
 	) -> Result<Options, CliError> {
 		let (at, genesis) = (opened.client.now().await?, opened.client.genesis());
 		let OfferView { driver: provider, offer, .. } = offer;
@@ -246,16 +246,16 @@ impl Gateway {
 		let config = Arc::new(view.config);
 		let (check, in_use) = match self.check > 0.0 {
 			true => {
-				let (model, in_use) = self.model(opened, &shelf, &offer.checkpoint, offer.class)?;
+				let (model, in_use) = self.model(opened, &transcript_store, &offer.checkpoint, offer.class)?;
 				(Some((self.check, model)), Some(in_use))
 			}
 			false => (None, None),
 		};
 		// Bonds are those of the account that acts, and games those of whom it acts for.
-		let court = Court {
+		let disputer = Disputer {
 			client: opened.client.clone(),
 			submitter: opened.submitter.clone(),
-			shelf,
+			transcript_store,
 			config: config.clone(),
 			in_use,
 			threads: hardware::threads(self.threads),
@@ -271,11 +271,17 @@ impl Gateway {
 			prices: offer.prices,
 			card: Arc::new(card),
 		};
-		Ok(Options { address: self.listen, account: opened.account.clone(), terms, owed, endpoint, book, check, court: Some(court) })
+		Ok(Options { address: self.listen, account: opened.account.clone(), terms, owed, endpoint, book, check, disputer: Some(disputer) })
 	}
 
 	/// The checkpoint in the base folder, which is to be the offered one, and a copy of it for disputes.
-	fn model(&self, opened: &Opened, shelf: &Shelf, offered: &CheckpointId, class: Class) -> Result<(Model, InUse), CliError> {
+	fn model(
+		&self,
+		opened: &Opened,
+		transcript_store: &TranscriptStore,
+		offered: &CheckpointId,
+		class: Class,
+	) -> Result<(Model, InUse), CliError> {
 		let (run, root, threads) = (offered.run, offered.root, hardware::threads(self.threads));
 		let (_, config, newest) = local::find(&opened.base, Some(run), threads)?;
 		let layout = ParamLayout::new(&config).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
@@ -283,14 +289,14 @@ impl Gateway {
 		let checkpoint = match found == root {
 			true => newest,
 			// It may be there from before.
-			false => shelf.checkpoint(run, root, &layout, threads).map_err(|_| {
+			false => transcript_store.checkpoint(run, root, &layout, threads).map_err(|_| {
 				CliError::Invalid(format!(
 					"--check needs the checkpoint that is offered, {root:?}, and the newest one of run {run} here is {found:?}: \
 					 `neuroshard-worker run --serve-only` fetches the run's newest one"
 				))
 			})?,
 		};
-		let in_use = shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
+		let in_use = transcript_store.keep_checkpoint(&checkpoint, &layout, threads)?;
 		Ok((Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, root.0, class, threads)?, in_use))
 	}
 }

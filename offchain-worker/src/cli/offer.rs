@@ -340,14 +340,14 @@ mod tests {
 	}
 
 	/// A provider with accounts in its folder, on a node.
-	struct Bench {
+	struct Fixture {
 		node: MockNode,
 		opened: Opened,
 		user: sr25519::Pair,
 		_base: TempDir,
 	}
 
-	impl Bench {
+	impl Fixture {
 		/// With these sessions, of which the chain has more if their users never asked.
 		async fn new(sessions: &[(SessionId, SessionView)]) -> Self {
 			let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
@@ -358,9 +358,9 @@ mod tests {
 			node.answer("Inference", "claimed", &ClaimView::default());
 			node.answer("Inference", "next_session", &100u64);
 			let opened = Opened { base: base.path().into(), account: Account::from_secret("//Alice").unwrap(), who, client, submitter };
-			let bench = Self { node, opened, user: sr25519::Pair::from_seed(&[1; 32]), _base: base };
-			bench.chain_has(sessions);
-			bench
+			let fixture = Self { node, opened, user: sr25519::Pair::from_seed(&[1; 32]), _base: base };
+			fixture.chain_has(sessions);
+			fixture
 		}
 
 		fn chain_has(&self, sessions: &[(SessionId, SessionView)]) {
@@ -448,11 +448,11 @@ mod tests {
 			(21, view(None, None)),
 			(30, view(Some(&who()), Some(3))),
 		];
-		let bench = Bench::new(&sessions).await;
+		let fixture = Fixture::new(&sessions).await;
 		for session in [4, 30, 31] {
-			bench.owes(session, NEURO, 0);
+			fixture.owes(session, NEURO, 0);
 		}
-		let found = super::sessions(&bench.opened, accounts(&bench.folder()).unwrap(), &[], 2).await.unwrap();
+		let found = super::sessions(&fixture.opened, accounts(&fixture.folder()).unwrap(), &[], 2).await.unwrap();
 		assert_eq!(found.keys().copied().collect::<Vec<_>>(), [4, 5, 30]);
 		let lines = show(&who(), Some(&offer(&who(), 2)), &found, 10);
 		assert!(
@@ -460,100 +460,100 @@ mod tests {
 			"{lines:?}"
 		);
 		assert!(lines.iter().any(|line| line.starts_with("session 4  prepaid")), "{lines:?}");
-		bench.act(OfferCommand::default()).await.unwrap();
-		bench.has_sent(&[]).await;
+		fixture.act(OfferCommand::default()).await.unwrap();
+		fixture.has_sent(&[]).await;
 	}
 
 	#[tokio::test]
 	async fn an_offer_is_withdrawn_when_its_sessions_are_settled_and_they_when_all_is_claimed() {
-		let bench = Bench::new(&[(5, view(Some(&who()), None)), (6, view(Some(&who()), Some(1)))]).await;
-		bench.owes(6, NEURO, 0);
-		bench.act(withdraw()).await.unwrap();
-		let mut calls = vec![inference::close_session(5), bench.claim(6), inference::settle(6)];
-		bench.has_sent(&calls).await;
+		let fixture = Fixture::new(&[(5, view(Some(&who()), None)), (6, view(Some(&who()), Some(1)))]).await;
+		fixture.owes(6, NEURO, 0);
+		fixture.act(withdraw()).await.unwrap();
+		let mut calls = vec![inference::close_session(5), fixture.claim(6), inference::settle(6)];
+		fixture.has_sent(&calls).await;
 		// The delay of the other one is not over.
-		bench.chain_has(&[(5, view(Some(&who()), Some(LATER)))]);
-		bench.act(withdraw()).await.unwrap();
-		bench.has_sent(&calls).await;
-		bench.chain_has(&[(5, view(Some(&who()), Some(1)))]);
-		bench.act(close(5)).await.unwrap();
+		fixture.chain_has(&[(5, view(Some(&who()), Some(LATER)))]);
+		fixture.act(withdraw()).await.unwrap();
+		fixture.has_sent(&calls).await;
+		fixture.chain_has(&[(5, view(Some(&who()), Some(1)))]);
+		fixture.act(close(5)).await.unwrap();
 		calls.push(inference::settle(5));
-		bench.has_sent(&calls).await;
-		bench.chain_has(&[]);
-		bench.act(withdraw()).await.unwrap();
+		fixture.has_sent(&calls).await;
+		fixture.chain_has(&[]);
+		fixture.act(withdraw()).await.unwrap();
 		calls.push(inference::withdraw_offer());
-		bench.has_sent(&calls).await;
-		bench.node.answer("Inference", "offer_of", &None::<OfferView>);
-		bench.act(withdraw()).await.unwrap();
-		bench.has_sent(&calls).await;
+		fixture.has_sent(&calls).await;
+		fixture.node.answer("Inference", "offer_of", &None::<OfferView>);
+		fixture.act(withdraw()).await.unwrap();
+		fixture.has_sent(&calls).await;
 	}
 
 	#[tokio::test]
 	async fn while_the_provider_serves_what_is_owed_is_claimed_and_its_offer_stays() {
-		let bench = Bench::new(&[(6, view(Some(&who()), Some(1)))]).await;
-		bench.owes(6, NEURO, 0);
-		let serving = Lock::take(&bench.folder()).unwrap();
-		bench.act(close(6)).await.unwrap();
-		let mut calls = vec![bench.claim(6), inference::settle(6)];
-		bench.has_sent(&calls).await;
-		bench.chain_has(&[]);
-		let refused = bench.act(withdraw()).await.unwrap_err();
+		let fixture = Fixture::new(&[(6, view(Some(&who()), Some(1)))]).await;
+		fixture.owes(6, NEURO, 0);
+		let serving = Lock::take(&fixture.folder()).unwrap();
+		fixture.act(close(6)).await.unwrap();
+		let mut calls = vec![fixture.claim(6), inference::settle(6)];
+		fixture.has_sent(&calls).await;
+		fixture.chain_has(&[]);
+		let refused = fixture.act(withdraw()).await.unwrap_err();
 		assert!(refused.contains("stop it first"), "{refused}");
 		drop(serving);
-		bench.act(withdraw()).await.unwrap();
+		fixture.act(withdraw()).await.unwrap();
 		calls.push(inference::withdraw_offer());
-		bench.has_sent(&calls).await;
+		fixture.has_sent(&calls).await;
 	}
 
 	#[tokio::test]
 	async fn a_session_with_answers_that_its_user_has_not_signed_for_is_closed_only_if_that_is_said() {
-		let bench = Bench::new(&[(6, view(Some(&who()), None))]).await;
-		bench.owes(6, NEURO, NEURO / 10);
-		let refused = bench.act(close(6)).await.unwrap_err();
+		let fixture = Fixture::new(&[(6, view(Some(&who()), None))]).await;
+		fixture.owes(6, NEURO, NEURO / 10);
+		let refused = fixture.act(close(6)).await.unwrap_err();
 		assert!(refused.starts_with("0.1 NEURO are owed") && refused.contains("--forgo"), "{refused}");
-		bench.has_sent(&[bench.claim(6)]).await;
-		bench.node.answer("Inference", "claimed", &ClaimView { paid: NEURO, ..Default::default() });
-		bench.act(OfferCommand { forgo: true, ..close(6) }).await.unwrap();
-		bench.has_sent(&[bench.claim(6), inference::close_session(6)]).await;
+		fixture.has_sent(&[fixture.claim(6)]).await;
+		fixture.node.answer("Inference", "claimed", &ClaimView { paid: NEURO, ..Default::default() });
+		fixture.act(OfferCommand { forgo: true, ..close(6) }).await.unwrap();
+		fixture.has_sent(&[fixture.claim(6), inference::close_session(6)]).await;
 	}
 
 	#[tokio::test]
 	async fn what_cannot_be_claimed_is_given_up_only_if_that_is_said() {
-		let mut bench = Bench::new(&[(4, view(None, None)), (6, view(Some(&who()), Some(1)))]).await;
-		bench.node =
+		let mut fixture = Fixture::new(&[(4, view(None, None)), (6, view(Some(&who()), Some(1)))]).await;
+		fixture.node =
 			MockNode::start(Script { blocks_a_look: 1, fate: |number| if number < 2 { Fate::Failed } else { Fate::Included } }).await;
-		bench.node.fund(100 * NEURO);
-		(bench.opened.client, bench.opened.submitter) = (bench.node.client().await, bench.node.submitter().await);
-		bench.node.answer("Inference", "claimed", &ClaimView::default());
-		bench.chain_has(&[(4, view(None, None)), (6, view(Some(&who()), Some(1)))]);
-		bench.owes(4, NEURO, 0);
-		bench.owes(6, NEURO, 0);
-		let refused = bench.act(withdraw()).await.unwrap_err();
+		fixture.node.fund(100 * NEURO);
+		(fixture.opened.client, fixture.opened.submitter) = (fixture.node.client().await, fixture.node.submitter().await);
+		fixture.node.answer("Inference", "claimed", &ClaimView::default());
+		fixture.chain_has(&[(4, view(None, None)), (6, view(Some(&who()), Some(1)))]);
+		fixture.owes(4, NEURO, 0);
+		fixture.owes(6, NEURO, 0);
+		let refused = fixture.act(withdraw()).await.unwrap_err();
 		assert!(refused.starts_with("2 NEURO are owed"), "{refused}");
-		bench.has_sent(&[bench.claim(4), bench.claim(6)]).await;
+		fixture.has_sent(&[fixture.claim(4), fixture.claim(6)]).await;
 		// Of the account in another folder nothing is known.
-		std::fs::rename(bench.folder(), bench.opened.base.join("elsewhere")).unwrap();
+		std::fs::rename(fixture.folder(), fixture.opened.base.join("elsewhere")).unwrap();
 		for command in [withdraw(), close(6)] {
-			let refused = bench.act(command).await.unwrap_err();
+			let refused = fixture.act(command).await.unwrap_err();
 			assert!(refused.contains("--base-path") && refused.contains("--forgo"), "{refused}");
 		}
 		let forgo = OfferCommand { forgo: true, ..withdraw() };
-		bench.node.answer("Inference", "next_session", &10u64);
-		bench.act(forgo).await.unwrap();
-		assert_eq!(bench.node.submitted().borrow().len(), 3, "the session is settled");
-		bench.chain_has(&[]);
-		bench.act(OfferCommand { forgo: true, ..withdraw() }).await.unwrap();
-		assert_eq!(bench.node.submitted().borrow().len(), 4, "the offer is withdrawn");
+		fixture.node.answer("Inference", "next_session", &10u64);
+		fixture.act(forgo).await.unwrap();
+		assert_eq!(fixture.node.submitted().borrow().len(), 3, "the session is settled");
+		fixture.chain_has(&[]);
+		fixture.act(OfferCommand { forgo: true, ..withdraw() }).await.unwrap();
+		assert_eq!(fixture.node.submitted().borrow().len(), 4, "the offer is withdrawn");
 	}
 
 	#[tokio::test]
 	async fn sessions_of_others_and_prepaid_ones_are_not_closed() {
-		let bench = Bench::new(&[(4, view(None, None)), (5, view(Some(&AccountId::new([9; 32])), None))]).await;
-		bench.owes(4, NEURO, 0);
-		let prepaid = bench.act(close(4)).await.unwrap_err();
+		let fixture = Fixture::new(&[(4, view(None, None)), (5, view(Some(&AccountId::new([9; 32])), None))]).await;
+		fixture.owes(4, NEURO, 0);
+		let prepaid = fixture.act(close(4)).await.unwrap_err();
 		assert!(prepaid.contains("only its user closes it"), "{prepaid}");
-		let other = bench.act(close(5)).await.unwrap_err();
+		let other = fixture.act(close(5)).await.unwrap_err();
 		assert!(other.starts_with("there is no session 5"), "{other}");
-		bench.has_sent(&[]).await;
+		fixture.has_sent(&[]).await;
 	}
 }

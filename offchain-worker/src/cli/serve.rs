@@ -8,7 +8,7 @@ use neuroshard_chain_client::{
 	ChainAt, ChainClient, Neuro, Submitter,
 };
 use neuroshard_compute::exec::PAGE_TOKENS;
-use neuroshard_disputes::answers::{judge, longest_text, InUse, Parts, Player, Shelf};
+use neuroshard_disputes::answers::{judge, longest_text, InUse, Parts, Player, TranscriptStore};
 use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_http::Origin;
 use neuroshard_inference::{batcher::Limits, Model};
@@ -289,15 +289,15 @@ impl<C: Conducts> Serve<C> {
 		}
 		let folder = base.join("sessions");
 		create_base(&folder)?;
-		let shelf = Shelf::open(&base)?;
-		let accounts = Accounts::new(who.clone(), client.genesis(), folder, shelf.clone()).map_err(BusinessError::from)?;
+		let transcript_store = TranscriptStore::open(&base)?;
+		let accounts = Accounts::new(who.clone(), client.genesis(), folder, transcript_store.clone()).map_err(BusinessError::from)?;
 		let Keys { account, ponw, network, .. } = keys;
 		let signs = account.id();
 		let submitter = Submitter::spawn_for(client.clone(), account, who.clone());
 		let parts = Parts {
 			client: client.clone(),
 			submitter: submitter.clone(),
-			shelf: shelf.clone(),
+			transcript_store: transcript_store.clone(),
 			side: Side::Defender,
 			threads,
 			in_use: None,
@@ -309,7 +309,7 @@ impl<C: Conducts> Serve<C> {
 		let attempt = over.child_token();
 		tasks.spawn(player.run(over.clone()));
 		tasks.spawn(keeper.clone().deliver(over.clone()));
-		Ok(Kept { client, who, provider, signs, ponw, network, shelf, accounts, keeper, over, attempt, tasks })
+		Ok(Kept { client, who, provider, signs, ponw, network, transcript_store, accounts, keeper, over, attempt, tasks })
 	}
 
 	/// What a provider's offer says, if it can make one.
@@ -355,7 +355,7 @@ impl<C: Conducts> Serve<C> {
 		let endpoint = endpoint.into_bytes().try_into().map_err(|_| CliError::Invalid("the endpoint is longer than 256 bytes".into()))?;
 		let config = now.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?.config;
 		let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
-		let in_use = kept.shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
+		let in_use = kept.transcript_store.keep_checkpoint(&checkpoint, &layout, threads)?;
 		drop(checkpoint);
 		kept.accounts.answer_up_to(longest(&config, hardware::available_memory())?);
 		warn_poor(&now, &config, &kept.signs).await?;
@@ -467,7 +467,7 @@ struct Kept {
 	signs: AccountId,
 	ponw: PonwSigner,
 	network: Seed,
-	shelf: Shelf,
+	transcript_store: TranscriptStore,
 	accounts: Accounts,
 	keeper: Keeper,
 	/// Ends the tasks.
@@ -480,7 +480,7 @@ struct Kept {
 impl Kept {
 	/// Whether there are answers that somebody can ask for, as far as that is known.
 	fn has_answers(&self) -> bool {
-		self.shelf.sessions().map_or(true, |sessions| !sessions.is_empty())
+		self.transcript_store.sessions().map_or(true, |sessions| !sessions.is_empty())
 	}
 
 	/// Ends what a provider does beside answering.

@@ -15,9 +15,9 @@ pub mod outer;
 pub mod presets;
 pub mod priority;
 pub mod reach;
+pub mod redo;
 pub mod replay;
 pub mod round;
-pub mod shelf;
 pub mod slowest;
 #[cfg(test)]
 mod testing;

@@ -3,8 +3,8 @@
 use super::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError},
 	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
+	redo::Redo,
 	round::{TrainError, Trained, Training},
-	shelf::Shelf,
 };
 use crate::engine::{Engine, EngineError};
 use neuroshard_data::loader::Loader;
@@ -150,7 +150,7 @@ pub enum ReplayError {
 	},
 	/// Data that is needed again later cannot be set aside, or read back.
 	#[error("round {round}: {source}")]
-	Shelf {
+	Redo {
 		/// Round.
 		round: RoundIndex,
 		/// Why.
@@ -192,7 +192,7 @@ impl ReplayError {
 			| Self::Train { .. }
 			| Self::Absent { .. }
 			| Self::Elsewhere { .. }
-			| Self::Shelf { .. }
+			| Self::Redo { .. }
 			| Self::Decode { .. }
 			| Self::Outer { .. } => false,
 		}
@@ -235,16 +235,16 @@ pub fn replay_run(
 	progress(Progress::Genesis(found));
 	let mut engine = Engine::new(&config.model, &config.train, threads)?;
 	let earlier = rounds.iter().map(|round| &round.record).filter(|record| record.inner_start != record.start);
-	let shelf = Shelf::new(rounds.iter().map(|round| &round.job), earlier.map(|record| record.inner_start), store);
-	let mut shelf = shelf.map_err(|source| ReplayError::Shelf { round: 0, source: Box::new(source) })?;
+	let redo = Redo::new(rounds.iter().map(|round| &round.job), earlier.map(|record| record.inner_start), store);
+	let mut redo = redo.map_err(|source| ReplayError::Redo { round: 0, source: Box::new(source) })?;
 	for adopted in rounds {
-		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut shelf, &mut progress)?;
+		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut redo, &mut progress)?;
 	}
 	Ok(checkpoint)
 }
 
 /// Recomputes the round whose outer step starts from `previous` and compares it with its record: the delta of every included
-/// provider in the record's order, which must be that of its revealed work, and with what the rounds before have left on the `shelf`, then the checkpoint that the outer steps of its
+/// provider in the record's order, which must be that of its revealed work, and with what the rounds before have left on the `redo`, then the checkpoint that the outer steps of its
 /// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained, and of its steps.
 ///
 /// # Errors
@@ -254,18 +254,18 @@ pub fn replay_round(
 	previous: &Checkpoint,
 	adopted: &AdoptedRound,
 	loader: &Loader,
-	shelf: &mut Shelf,
+	redo: &mut Redo,
 	mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Checkpoint, ReplayError> {
 	let (round, threads) = (previous.header.round, engine.exec().threads());
 	let AdoptedRound { record, job, .. } = adopted;
-	let set_aside = |source| ReplayError::Shelf { round, source: Box::new(source) };
-	shelf.keep_checkpoint(previous, engine.layout()).map_err(set_aside)?;
+	let set_aside = |source| ReplayError::Redo { round, source: Box::new(source) };
+	redo.keep_checkpoint(previous, engine.layout()).map_err(set_aside)?;
 	let mut deltas = Vec::with_capacity(record.included.len());
 	let earlier = match record.inner_start == record.start {
 		true => None,
 		false => {
-			let found = shelf.checkpoint(previous.header.run, record.inner_start, engine.layout(), threads).map_err(set_aside)?;
+			let found = redo.checkpoint(previous.header.run, record.inner_start, engine.layout(), threads).map_err(set_aside)?;
 			let absent = || ReplayError::Absent { round, what: format!("checkpoint {:?}", record.inner_start) };
 			Some(found.ok_or_else(absent)?)
 		}
@@ -273,15 +273,15 @@ pub fn replay_round(
 	let start = earlier.as_ref().unwrap_or(previous);
 	for (account, expected) in &record.included {
 		progress(Progress::Provider(round, account));
-		let crossed = started_elsewhere((round, previous.header.run), record, account, shelf, (engine.layout(), threads));
+		let crossed = started_elsewhere((round, previous.header.run), record, account, redo, (engine.layout(), threads));
 		let trained = crossed.and_then(|crossed| {
 			let starts = crossed.as_ref().map_or((start, None), |crossed| (crossed, Some(previous)));
-			train_provider(engine, (round, starts), adopted, loader, account, shelf, &mut progress)
+			train_provider(engine, (round, starts), adopted, loader, account, redo, &mut progress)
 		});
 		let (delta, doubt) = match trained {
 			Ok((trained, revealed)) => {
 				let doubt = compare(round, account, &trained, *expected, revealed).err();
-				shelf.keep_residual(&trained).map_err(set_aside)?;
+				redo.keep_residual(&trained).map_err(set_aside)?;
 				((trained.work.delta_root == *expected).then_some(trained.delta), doubt)
 			}
 			Err(error) => (None, Some(error)),
@@ -295,14 +295,14 @@ pub fn replay_round(
 			progress(Progress::Excluded(round, account));
 		}
 		let absent = || ReplayError::Absent { round, what: format!("the delta of {account}") };
-		let delta = delta.or_else(|| shelf.revealed(*expected)).ok_or_else(absent)?;
-		shelf.keep_delta(*expected, &delta).map_err(set_aside)?;
+		let delta = delta.or_else(|| redo.revealed(*expected)).ok_or_else(absent)?;
+		redo.keep_delta(*expected, &delta).map_err(set_aside)?;
 		let delta = decode_delta(engine, &delta, *expected);
 		deltas.push((*expected, delta.map_err(|source| ReplayError::Decode { round, source: Box::new(source) })?));
 	}
 	// What the next round may begin with: what this one has left, or began with where it was not included.
 	let residuals = adopted.works.iter().filter_map(|(_, work)| work.residuals(engine.train_config()));
-	shelf.keep_residuals(&residuals.flatten().collect());
+	redo.keep_residuals(&residuals.flatten().collect());
 	let outer = |source| ReplayError::Outer { round, source: Box::new(source) };
 	let run = previous.header.run;
 	let behind = |step: usize| job.inner_steps.get(step).cloned().unwrap_or_default();
@@ -314,10 +314,10 @@ pub fn replay_round(
 	let last = Included { deltas, inner_steps: behind(job.steps.len().saturating_sub(1)) };
 	let next = match job.steps.split_last().filter(|(_, redone)| !redone.is_empty()) {
 		Some((_, redone)) => {
-			let start = shelf.checkpoint(run, job.start, engine.layout(), threads).map_err(set_aside)?;
+			let start = redo.checkpoint(run, job.start, engine.layout(), threads).map_err(set_aside)?;
 			let start = start.ok_or_else(|| ReplayError::Absent { round, what: format!("checkpoint {:?}", job.start) })?;
 			let before = (0..).zip(redone).map(|(number, step)| {
-				let deltas = step.iter().map(|root| shelf.delta(engine, *root));
+				let deltas = step.iter().map(|root| redo.delta(engine, *root));
 				Ok::<_, OuterError>(Included { deltas: deltas.collect::<Result<_, _>>()?, inner_steps: behind(number) })
 			});
 			apply_outer_steps(engine, &start, before.chain([Ok(last)])).map_err(outer)?
@@ -330,7 +330,7 @@ pub fn replay_round(
 			return Err(ReplayError::Checkpoint { round, found, expected });
 		}
 		progress(Progress::Fallen(round, expected));
-		let fallen = shelf.checkpoint(run, expected, engine.layout(), threads).map_err(set_aside)?;
+		let fallen = redo.checkpoint(run, expected, engine.layout(), threads).map_err(set_aside)?;
 		return fallen.ok_or_else(|| ReplayError::Absent { round, what: format!("checkpoint {expected:?}") });
 	}
 	let attested = attest(engine, &next, loader).map_err(|source| outer(source.into()))?;
@@ -347,12 +347,12 @@ fn started_elsewhere(
 	(round, run): (RoundIndex, RunId),
 	record: &RoundRecord,
 	account: &AccountId,
-	shelf: &Shelf,
+	redo: &Redo,
 	(layout, threads): (&ParamLayout, usize),
 ) -> Result<Option<Checkpoint>, ReplayError> {
 	let Some(bridge) = record.bridged(account) else { return Ok(None) };
 	// One that cannot be read is as good as none.
-	let found = shelf.checkpoint(run, bridge.checkpoint, layout, threads).ok().flatten();
+	let found = redo.checkpoint(run, bridge.checkpoint, layout, threads).ok().flatten();
 	let what = || format!("checkpoint {:?} of run {}, another cohort, from which {account} started,", bridge.checkpoint, bridge.run);
 	found.map(Some).ok_or_else(|| ReplayError::Elsewhere { round, what: what() })
 }
@@ -364,7 +364,7 @@ fn train_provider<'a>(
 	adopted: &'a AdoptedRound,
 	loader: &Loader,
 	account: &AccountId,
-	shelf: &Shelf,
+	redo: &Redo,
 	progress: &mut impl FnMut(Progress<'_>),
 ) -> Result<(Trained, &'a Work), ReplayError> {
 	let AdoptedRound { record, works, .. } = adopted;
@@ -374,7 +374,7 @@ fn train_provider<'a>(
 	let tiles = u32::try_from(engine.layout().tile_count()).unwrap_or(u32::MAX);
 	let before = revealed.residuals(engine.train_config()).map(|[before, _]| before).filter(|before| *before != zeros_root(tiles));
 	let absent = |before| ReplayError::Absent { round, what: format!("the residual {before:?} of {account}") };
-	let residual = before.map(|before| shelf.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
+	let residual = before.map(|before| redo.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
 	let steps = revealed.steps(engine.train_config()).unwrap_or(u32::MAX);
 	let most = steps.min(engine.train_config().inner_steps);
 	let trained = Training::start(engine, start, loader, position, record.seed)

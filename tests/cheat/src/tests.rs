@@ -24,7 +24,7 @@ const SEED: H256 = H256::repeat_byte(9);
 const STEPS: u32 = 12;
 const INTERVAL: u32 = 3;
 
-struct Bench {
+struct Fixture {
 	_folder: tempfile::TempDir,
 	loader: Loader,
 	engine: Engine,
@@ -36,7 +36,7 @@ fn config(inner_steps: u32) -> (ModelConfig, TrainConfig) {
 	(model, TrainConfig { inner_steps, commit_interval: INTERVAL, batch: 8, ..train })
 }
 
-fn bench(inner_steps: u32) -> Bench {
+fn fixture(inner_steps: u32) -> Fixture {
 	bench_of(Aggregator::Mean, inner_steps)
 }
 
@@ -46,7 +46,7 @@ fn coded() -> Aggregator {
 	Aggregator::Compressed(Compressed { code, robust: Robust { clip: F32::new(0.0), rule: Rule::Mean } })
 }
 
-fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Bench {
+fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Fixture {
 	let (model, train) = config(inner_steps);
 	let train = TrainConfig { aggregator, ..train };
 	let sentence =
@@ -64,10 +64,10 @@ fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Bench {
 	let loader = Loader::new(folder.path(), manifest.shape).unwrap();
 	let engine = Engine::new(&model, &train, 2).unwrap();
 	let genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
-	Bench { _folder: folder, loader, engine, genesis }
+	Fixture { _folder: folder, loader, engine, genesis }
 }
 
-impl Bench {
+impl Fixture {
 	fn honest(&mut self, position: u32, seed: H256) -> Trained {
 		let training = Training::start(&mut self.engine, &self.genesis, &self.loader, position, seed).unwrap();
 		training.run(&AtomicBool::new(false), |_| ()).unwrap()
@@ -113,32 +113,32 @@ fn false_work_looks_like_work_is_the_same_again_and_is_found_false() {
 	}
 }
 
-fn false_work_is_found(mut bench: Bench) {
-	let honest = bench.honest(0, SEED);
-	assert_eq!(bench.doubt(&honest), None);
+fn false_work_is_found(mut fixture: Fixture) {
+	let honest = fixture.honest(0, SEED);
+	assert_eq!(fixture.doubt(&honest), None);
 	for deed in [Deed::Noise, Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip, Deed::Silence] {
-		let cheated = bench.cheated(deed.clone());
+		let cheated = fixture.cheated(deed.clone());
 		let (work, expected) = (&cheated.work, &honest.work);
 		assert_eq!(work.state_roots.len(), expected.state_roots.len(), "{deed:?}");
 		assert_eq!((work.delta_bytes, work.tokens), (expected.delta_bytes, expected.tokens), "{deed:?}");
 		assert_ne!(work.delta_root, expected.delta_root, "{deed:?}");
-		assert!(bench.delta(&cheated).iter().all(|value| value.abs() < 1.0), "{deed:?}: a delta that others can apply");
-		assert_eq!(bench.cheated(deed.clone()), cheated, "{deed:?}");
+		assert!(fixture.delta(&cheated).iter().all(|value| value.abs() < 1.0), "{deed:?}: a delta that others can apply");
+		assert_eq!(fixture.cheated(deed.clone()), cheated, "{deed:?}");
 		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
-		let in_code = deed == Deed::BitFlip && bench.engine.train_config().code().is_some();
-		assert_eq!(bench.doubt(&cheated), Some(if in_code { Doubt::Delta } else { Doubt::Interval(first) }), "{deed:?}");
+		let in_code = deed == Deed::BitFlip && fixture.engine.train_config().code().is_some();
+		assert_eq!(fixture.doubt(&cheated), Some(if in_code { Doubt::Delta } else { Doubt::Interval(first) }), "{deed:?}");
 	}
 }
 
 /// A bridge that lies starts from another checkpoint, and hands over a delta from its own, like one that does not.
 #[test]
 fn false_work_of_a_bridge_is_found_false_too() {
-	let mut bench = bench(STEPS);
+	let mut fixture = fixture(STEPS);
 	let base = {
-		let params = bench.genesis.params.iter().map(|value| value * 1.5).collect();
-		Checkpoint { params, ..bench.genesis.clone() }
+		let params = fixture.genesis.params.iter().map(|value| value * 1.5).collect();
+		Checkpoint { params, ..fixture.genesis.clone() }
 	};
-	let Bench { engine, genesis, loader, .. } = &mut bench;
+	let Fixture { engine, genesis, loader, .. } = &mut fixture;
 	let training = Training::start(engine, genesis, loader, 0, SEED).unwrap().with_base(Some(&base.params));
 	let honest = training.run(&AtomicBool::new(false), |_| ()).unwrap();
 	let windows = assignment(engine, 0, SEED);
@@ -167,21 +167,21 @@ fn false_work_of_a_bridge_is_found_false_too() {
 
 #[test]
 fn noise_has_no_right_root_and_depends_on_the_account() {
-	let mut bench = bench(STEPS);
-	let (honest, noise) = (bench.honest(0, SEED), bench.cheated(Deed::Noise));
+	let mut fixture = fixture(STEPS);
+	let (honest, noise) = (fixture.honest(0, SEED), fixture.cheated(Deed::Noise));
 	assert!(noise.work.state_roots.iter().all(|root| !honest.work.state_roots.contains(root)));
 	let other = Fault { who: AccountId::new([8; 32]), ..fault(Deed::Noise) };
 	let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
-	let other = false_work(&other, due, &mut bench.engine, (&bench.genesis, None), &bench.loader).unwrap().unwrap();
+	let other = false_work(&other, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
 	assert_ne!(other.work.delta_root, noise.work.delta_root, "the chain takes no delta twice");
 }
 
 #[test]
 fn fewer_steps_end_where_honest_work_is_half_way() {
-	let mut whole = bench(STEPS);
+	let mut whole = fixture(STEPS);
 	let (honest, cheated) = (whole.honest(0, SEED), whole.cheated(Deed::FewerSteps));
 	// The first place has the same windows in a shorter round.
-	let half = bench(STEPS / 2).honest(0, SEED);
+	let half = fixture(STEPS / 2).honest(0, SEED);
 	assert_eq!(cheated.work.delta_root, half.work.delta_root);
 	assert_eq!(right_roots(&cheated, &honest), (STEPS / 2 / INTERVAL) as usize);
 	let distinct: std::collections::BTreeSet<_> = cheated.work.state_roots.iter().collect();
@@ -190,18 +190,18 @@ fn fewer_steps_end_where_honest_work_is_half_way() {
 
 #[test]
 fn a_wrong_shard_is_honest_work_on_other_windows() {
-	let mut bench = bench(STEPS);
-	let cheated = bench.cheated(Deed::WrongShard);
+	let mut fixture = fixture(STEPS);
+	let cheated = fixture.cheated(Deed::WrongShard);
 	let elsewhere = fault(Deed::WrongShard).window_seed(RUN, 0, SEED);
 	assert_ne!(elsewhere, SEED);
-	assert_eq!(cheated.work, bench.honest(0, elsewhere).work);
+	assert_eq!(cheated.work, fixture.honest(0, elsewhere).work);
 	assert_eq!(fault(Deed::Noise).window_seed(RUN, 0, SEED), SEED);
 }
 
 #[test]
 fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
-	let mut bench = bench(STEPS);
-	let honest = bench.honest(0, SEED);
+	let mut fixture = fixture(STEPS);
+	let honest = fixture.honest(0, SEED);
 	let mut steps = std::collections::BTreeSet::new();
 	for byte in 0..6 {
 		let fault = Fault { who: AccountId::new([byte; 32]), ..fault(Deed::BitFlip) };
@@ -211,7 +211,7 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 		let plan = Plan::training(&model, &train).unwrap();
 		assert_eq!(plan.stages()[mistake.stage as usize].op, Op::AdamW);
 		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
-		let cheated = false_work(&fault, due, &mut bench.engine, (&bench.genesis, None), &bench.loader).unwrap().unwrap();
+		let cheated = false_work(&fault, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
 		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
 		steps.insert(mistake.step);
 	}
@@ -220,51 +220,51 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 
 #[test]
 fn a_copy_is_not_what_the_copier_was_to_do() {
-	let mut bench = bench(STEPS);
-	let trained = bench.honest(1, SEED);
-	assert!(bench.doubt(&trained).is_some(), "the copier's windows are others");
+	let mut fixture = fixture(STEPS);
+	let trained = fixture.honest(1, SEED);
+	assert!(fixture.doubt(&trained).is_some(), "the copier's windows are others");
 }
 
 /// Deltas of three participants.
-fn deltas(bench: &mut Bench) -> Vec<Vec<f32>> {
-	let trained: Vec<Trained> = (0..3).map(|position| bench.honest(position, SEED)).collect();
-	trained.iter().map(|trained| bench.delta(trained)).collect()
+fn deltas(fixture: &mut Fixture) -> Vec<Vec<f32>> {
+	let trained: Vec<Trained> = (0..3).map(|position| fixture.honest(position, SEED)).collect();
+	trained.iter().map(|trained| fixture.delta(trained)).collect()
 }
 
 /// The outer step as a worker with this fault takes it in round 0.
-fn outer_step(bench: &Bench, fault: &Fault, deltas: Vec<Vec<f32>>) -> Result<Checkpoint, OuterError> {
-	let train = fault.outer_step(0, bench.engine.train_config());
-	apply_outer_as(&bench.engine, &train, &bench.genesis, &fault.deltas(0, deltas).into())
+fn outer_step(fixture: &Fixture, fault: &Fault, deltas: Vec<Vec<f32>>) -> Result<Checkpoint, OuterError> {
+	let train = fault.outer_step(0, fixture.engine.train_config());
+	apply_outer_as(&fixture.engine, &train, &fixture.genesis, &fault.deltas(0, deltas).into())
 }
 
 /// Root of the checkpoint after an outer step with these deltas, as a verifier computes it.
-fn right_root(bench: &Bench, deltas: &[Vec<f32>]) -> H256 {
-	let (engine, told) = (&bench.engine, |_| Ok::<_, Infallible>(deltas.to_vec()));
-	let start = [bench.genesis.params.clone(), bench.genesis.momentum.clone()];
+fn right_root(fixture: &Fixture, deltas: &[Vec<f32>]) -> H256 {
+	let (engine, told) = (&fixture.engine, |_| Ok::<_, Infallible>(deltas.to_vec()));
+	let start = [fixture.genesis.params.clone(), fixture.genesis.momentum.clone()];
 	let mut story = CheckpointStory::new(engine.exec().clone(), engine.model(), engine.train_config(), 0, start, told).unwrap();
 	H256(story.roots(0, 1).unwrap()[0])
 }
 
 #[test]
 fn a_wrong_aggregate_counts_one_delta_twice_and_leaves_one_out() {
-	let mut bench = bench(STEPS);
-	let right = deltas(&mut bench);
-	let attested = outer_step(&bench, &fault(Deed::WrongAggregate), right.clone()).unwrap().header.root();
-	assert_ne!(attested, right_root(&bench, &right));
-	assert_eq!(attested, right_root(&bench, &[right[1].clone(), right[1].clone(), right[2].clone()]));
-	let lone = outer_step(&bench, &fault(Deed::WrongAggregate), vec![right[0].clone()]).unwrap().header.root();
-	assert_ne!(lone, right_root(&bench, &right[..1]));
+	let mut fixture = fixture(STEPS);
+	let right = deltas(&mut fixture);
+	let attested = outer_step(&fixture, &fault(Deed::WrongAggregate), right.clone()).unwrap().header.root();
+	assert_ne!(attested, right_root(&fixture, &right));
+	assert_eq!(attested, right_root(&fixture, &[right[1].clone(), right[1].clone(), right[2].clone()]));
+	let lone = outer_step(&fixture, &fault(Deed::WrongAggregate), vec![right[0].clone()]).unwrap().header.root();
+	assert_ne!(lone, right_root(&fixture, &right[..1]));
 }
 
 #[test]
 fn a_wrong_outer_step_goes_twice_as_far() {
-	let mut bench = bench(STEPS);
-	let right = deltas(&mut bench);
-	let attested = outer_step(&bench, &fault(Deed::WrongOuterStep), right.clone()).unwrap();
-	assert_ne!(attested.header.root(), right_root(&bench, &right));
-	let train = bench.engine.train_config();
+	let mut fixture = fixture(STEPS);
+	let right = deltas(&mut fixture);
+	let attested = outer_step(&fixture, &fault(Deed::WrongOuterStep), right.clone()).unwrap();
+	assert_ne!(attested.header.root(), right_root(&fixture, &right));
+	let train = fixture.engine.train_config();
 	assert_eq!((train.outer_lr.get(), train.outer_beta.get()), (1.0, 0.0), "a step is as long as the mean of the deltas");
-	for (element, (start, end)) in bench.genesis.params.iter().zip(&attested.params).enumerate() {
+	for (element, (start, end)) in fixture.genesis.params.iter().zip(&attested.params).enumerate() {
 		let mean = right.iter().map(|delta| f64::from(delta[element])).sum::<f64>() / 3.0;
 		assert!((f64::from(*start) - f64::from(*end) - 2.0 * mean).abs() < 1e-6, "{element}: {start} {end} {mean}");
 	}
@@ -272,16 +272,16 @@ fn a_wrong_outer_step_goes_twice_as_far() {
 
 #[test]
 fn a_liar_can_tell_the_story_of_its_checkpoint() {
-	let mut bench = bench(STEPS);
-	let right = deltas(&mut bench);
-	let (exec, model, train) = (bench.engine.exec().clone(), bench.engine.model().clone(), bench.engine.train_config().clone());
+	let mut fixture = fixture(STEPS);
+	let right = deltas(&mut fixture);
+	let (exec, model, train) = (fixture.engine.exec().clone(), fixture.engine.model().clone(), fixture.engine.train_config().clone());
 	for lie in [CheckpointLie::Aggregate, CheckpointLie::OuterStep] {
 		// A step without deltas between two with some, as outer steps that are redone may have.
 		let steps = [right.clone(), Vec::new(), right[1..].to_vec()].map(Included::from);
 		let lies = steps.clone().map(|step| Ok::<_, OuterError>(Included { deltas: lie.deltas(step.deltas), ..step }));
-		let attested = apply_outer_steps_as(&bench.engine, &lie.train(&train), &bench.genesis, lies).unwrap();
+		let attested = apply_outer_steps_as(&fixture.engine, &lie.train(&train), &fixture.genesis, lies).unwrap();
 		let told = |step: u32| Ok::<_, Infallible>(lie.deltas(steps[step as usize].deltas.clone()));
-		let start = [bench.genesis.params.clone(), bench.genesis.momentum.clone()];
+		let start = [fixture.genesis.params.clone(), fixture.genesis.momentum.clone()];
 		let mut story = CheckpointStory::new(exec.clone(), &model, &lie.train(&train), 0, start, told).unwrap();
 		assert_eq!(story.roots(0, 3).unwrap().last().copied(), Some(attested.header.root().0), "{lie:?}");
 		assert_eq!(lie.attest(&attested).checkpoint, attested.header.root());
@@ -297,9 +297,9 @@ fn a_fault_happens_in_its_round_or_from_then_on() {
 	assert_eq!(lies(&again), [false, false, true, true, true]);
 	let accomplice = Fault { deed: Deed::HandOver, ..once.clone() };
 	assert!(accomplice.keeps_work_back(2) && !accomplice.keeps_work_back(3) && !once.keeps_work_back(2));
-	let mut bench = bench(STEPS);
+	let mut fixture = fixture(STEPS);
 	let due = Due { run: RUN, round: 1, seed: SEED, position: 0, residual: None };
-	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut bench.engine, (&bench.genesis, None), &bench.loader);
+	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader);
 	assert_eq!(before.unwrap(), None);
 }
 

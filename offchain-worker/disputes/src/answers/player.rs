@@ -1,10 +1,10 @@
 //! Plays the open games of this account about answers, on one side.
 //!
-//! A restart in the middle of a game needs nothing but the [`Shelf`]. One case at a time is in memory.
+//! A restart in the middle of a game needs nothing but the [`TranscriptStore`]. One case at a time is in memory.
 
 use super::{
 	progress::{outcome, Dispute, State},
-	shelf::{InUse, Shelf, ShelfError},
+	transcript_store::{InUse, TranscriptStore, TranscriptStoreError},
 };
 use crate::{
 	cases::case::{Case, CaseError},
@@ -42,7 +42,7 @@ pub enum PlayerError {
 	Chain(#[from] ChainError),
 	/// Transcript or checkpoint.
 	#[error(transparent)]
-	Shelf(#[from] ShelfError),
+	TranscriptStore(#[from] TranscriptStoreError),
 	/// The answer cannot be computed anew.
 	#[error("the answer cannot be computed anew: {0}")]
 	Case(#[from] CaseError),
@@ -82,7 +82,7 @@ pub struct Parts {
 	/// Sends its moves.
 	pub submitter: Submitter,
 	/// Folder of transcripts and checkpoints.
-	pub shelf: Shelf,
+	pub transcript_store: TranscriptStore,
 	/// The side on which it plays.
 	pub side: Side,
 	/// Compute threads.
@@ -157,7 +157,7 @@ impl Player {
 		self.tidy(&games, now);
 		self.sweep(&at).await;
 		if self.seat.is_none() && !games.is_empty() {
-			self.seat = self.parts.shelf.seat(&self.me, self.parts.side)?;
+			self.seat = self.parts.transcript_store.seat(&self.me, self.parts.side)?;
 		}
 		if self.seat.is_none() {
 			return Ok(false);
@@ -316,11 +316,11 @@ impl Player {
 			Some(exec) => exec.clone(),
 			None => self.exec.insert(Arc::new(Exec::new(self.parts.threads)?)).clone(),
 		};
-		let (shelf, genesis, threads) = (self.parts.shelf.clone(), self.parts.client.genesis(), self.parts.threads);
+		let (transcript_store, genesis, threads) = (self.parts.transcript_store.clone(), self.parts.client.genesis(), self.parts.threads);
 		let (run, round) = (claim.run, claim.round);
 		let lie = self.parts.lie.clone();
 		let made = move || {
-			let case = case_of(&shelf, exec, (run, round), judged, genesis, threads)?;
+			let case = case_of(&transcript_store, exec, (run, round), judged, genesis, threads)?;
 			Ok(match lie {
 				Some(lie) => case.computed_with(|model, right| lie.parameters(model, right))?,
 				None => case,
@@ -344,8 +344,8 @@ impl Player {
 	/// Deletes the transcripts of sessions that are settled for good, and of whose answers no audit can be open any more, but for those in disputes, which go
 	/// on.
 	pub(super) async fn forget_settled(&self, at: &ChainAt) -> Result<(), PlayerError> {
-		let shelf = self.parts.shelf.clone();
-		let sessions = computed(move || shelf.sessions()).await??;
+		let transcript_store = self.parts.transcript_store.clone();
+		let sessions = computed(move || transcript_store.sessions()).await??;
 		let last = self.parts.client.at(self.parts.client.heads().await?.finalized).await?;
 		let (next, mut settled) = (last.next_session().await?, Vec::new());
 		for session in sessions {
@@ -362,15 +362,15 @@ impl Player {
 				ClaimKind::Work | ClaimKind::Attestation | ClaimKind::Audit => None,
 			}));
 		}
-		let shelf = self.parts.shelf.clone();
+		let transcript_store = self.parts.transcript_store.clone();
 		let swept = computed(move || {
 			for session in settled {
 				// Whatever was claimed of it was claimed before it was settled.
-				if now >= shelf.settled_since(session, now)?.saturating_add(kept_for) {
-					shelf.forget(session, &disputed)?;
+				if now >= transcript_store.settled_since(session, now)?.saturating_add(kept_for) {
+					transcript_store.forget(session, &disputed)?;
 				}
 			}
-			shelf.forget_checkpoints()
+			transcript_store.forget_checkpoints()
 		});
 		Ok(swept.await??)
 	}
@@ -381,7 +381,7 @@ impl Player {
 /// # Errors
 /// [`PlayerError`].
 pub fn case_of(
-	shelf: &Shelf,
+	transcript_store: &TranscriptStore,
 	exec: Arc<Exec>,
 	(run, round): (RunId, RoundIndex),
 	judged: AnswerClaim,
@@ -389,8 +389,8 @@ pub fn case_of(
 	threads: usize,
 ) -> Result<Case, PlayerError> {
 	let layout = ParamLayout::new(&judged.config.model)?;
-	let transcript = shelf.transcript(&judged.receipt, genesis)?;
-	let checkpoint = shelf.checkpoint(run, judged.receipt.parameters, &layout, threads)?;
+	let transcript = transcript_store.transcript(&judged.receipt, genesis)?;
+	let checkpoint = transcript_store.checkpoint(run, judged.receipt.parameters, &layout, threads)?;
 	let start = (checkpoint.params, checkpoint.header.momentum.0);
 	Ok(Case::answer(exec, round, judged, start, [transcript.prompt, transcript.answer])?)
 }

@@ -101,37 +101,37 @@ fn a_transcript_survives_a_restart_and_goes_with_its_session_unless_it_is_disput
 	let base = tempfile::tempdir().unwrap();
 	let (first, second) = (answered(somebody(), &newest().params, 0, |_| {}), answered(somebody(), &newest().params, 1, |_| {}));
 	let in_use = {
-		let shelf = Shelf::open(base.path()).unwrap();
-		let in_use = shelf.keep_checkpoint(&newest(), &layout(), 1).unwrap();
+		let transcript_store = TranscriptStore::open(base.path()).unwrap();
+		let in_use = transcript_store.keep_checkpoint(&newest(), &layout(), 1).unwrap();
 		for transcript in [&first, &second, &first] {
-			let path = shelf.keep(transcript).unwrap();
+			let path = transcript_store.keep(transcript).unwrap();
 			assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
 		}
 		in_use
 	};
-	let shelf = Shelf::open(base.path()).unwrap();
+	let transcript_store = TranscriptStore::open(base.path()).unwrap();
 	for transcript in [&first, &second] {
-		assert_eq!(shelf.transcript(&transcript.receipt, GENESIS).unwrap(), *transcript);
+		assert_eq!(transcript_store.transcript(&transcript.receipt, GENESIS).unwrap(), *transcript);
 	}
-	assert_eq!(shelf.sessions().unwrap(), BTreeSet::from([SESSION]));
+	assert_eq!(transcript_store.sessions().unwrap(), BTreeSet::from([SESSION]));
 	let root = newest().header.root();
-	assert_eq!(shelf.checkpoint(0, root, &layout(), 1).unwrap(), newest());
-	assert_eq!(shelf.header(root), Some(newest().header));
+	assert_eq!(transcript_store.checkpoint(0, root, &layout(), 1).unwrap(), newest());
+	assert_eq!(transcript_store.header(root), Some(newest().header));
 	// One of them is disputed.
 	let disputed = BTreeSet::from([second.receipt.hash(GENESIS)]);
-	assert!(!shelf.forget(SESSION, &disputed).unwrap() && shelf.transcript(&first.receipt, GENESIS).is_ok());
-	assert!(shelf.forget(SESSION, &BTreeSet::new()).unwrap() && shelf.sessions().unwrap().is_empty());
-	assert!(matches!(shelf.transcript(&first.receipt, GENESIS), Err(ShelfError::NoTranscript { .. })));
+	assert!(!transcript_store.forget(SESSION, &disputed).unwrap() && transcript_store.transcript(&first.receipt, GENESIS).is_ok());
+	assert!(transcript_store.forget(SESSION, &BTreeSet::new()).unwrap() && transcript_store.sessions().unwrap().is_empty());
+	assert!(matches!(transcript_store.transcript(&first.receipt, GENESIS), Err(TranscriptStoreError::NoTranscript { .. })));
 	// The checkpoint goes when nobody answers with it.
-	shelf.forget_checkpoints().unwrap();
-	assert!(shelf.checkpoint(0, root, &layout(), 1).is_ok());
+	transcript_store.forget_checkpoints().unwrap();
+	assert!(transcript_store.checkpoint(0, root, &layout(), 1).is_ok());
 	drop(in_use);
-	shelf.keep(&first).unwrap();
-	shelf.forget_checkpoints().unwrap();
-	assert!(shelf.checkpoint(0, root, &layout(), 1).is_ok());
-	shelf.forget(SESSION, &BTreeSet::new()).unwrap();
-	shelf.forget_checkpoints().unwrap();
-	assert!(matches!(shelf.checkpoint(0, root, &layout(), 1), Err(ShelfError::NoCheckpoint(_))));
+	transcript_store.keep(&first).unwrap();
+	transcript_store.forget_checkpoints().unwrap();
+	assert!(transcript_store.checkpoint(0, root, &layout(), 1).is_ok());
+	transcript_store.forget(SESSION, &BTreeSet::new()).unwrap();
+	transcript_store.forget_checkpoints().unwrap();
+	assert!(matches!(transcript_store.checkpoint(0, root, &layout(), 1), Err(TranscriptStoreError::NoCheckpoint(_))));
 	assert_eq!(files(&base.path().join("answers")), 1, "the lock is left");
 }
 
@@ -139,64 +139,64 @@ fn a_transcript_survives_a_restart_and_goes_with_its_session_unless_it_is_disput
 fn a_checkpoint_can_be_kept_while_those_that_nobody_needs_are_deleted() {
 	const TIMES: usize = 200;
 	let base = tempfile::tempdir().unwrap();
-	let shelf = Shelf::open(base.path()).unwrap();
+	let transcript_store = TranscriptStore::open(base.path()).unwrap();
 	let transcript = answered(somebody(), &newest().params, 0, |_| {});
 	std::thread::scope(|scope| {
-		scope.spawn(|| (0..TIMES).for_each(|_| shelf.forget_checkpoints().unwrap()));
+		scope.spawn(|| (0..TIMES).for_each(|_| transcript_store.forget_checkpoints().unwrap()));
 		for _ in 0..TIMES {
-			shelf.keep(&transcript).unwrap();
-			assert!(shelf.forget(SESSION, &BTreeSet::new()).unwrap());
+			transcript_store.keep(&transcript).unwrap();
+			assert!(transcript_store.forget(SESSION, &BTreeSet::new()).unwrap());
 		}
 	});
-	shelf.forget_checkpoints().unwrap();
+	transcript_store.forget_checkpoints().unwrap();
 	assert_eq!(files(&base.path().join("answers")), 1, "the lock is left");
 }
 
 #[test]
 fn what_was_changed_on_disk_is_not_used() {
 	let base = tempfile::tempdir().unwrap();
-	let shelf = Shelf::open(base.path()).unwrap();
+	let transcript_store = TranscriptStore::open(base.path()).unwrap();
 	let (first, second) = (answered(somebody(), &newest().params, 0, |_| {}), answered(somebody(), &newest().params, 1, |_| {}));
-	let path = shelf.keep(&first).unwrap();
+	let path = transcript_store.keep(&first).unwrap();
 	let written = |bytes: &[u8]| {
 		std::fs::write(&path, bytes).unwrap();
-		shelf.transcript(&first.receipt, GENESIS).unwrap_err()
+		transcript_store.transcript(&first.receipt, GENESIS).unwrap_err()
 	};
-	assert!(matches!(written(b"{"), ShelfError::Transcript { .. }));
-	assert!(matches!(written(&serde_json::to_vec(&second).unwrap()), ShelfError::Transcript { .. }));
+	assert!(matches!(written(b"{"), TranscriptStoreError::Transcript { .. }));
+	assert!(matches!(written(&serde_json::to_vec(&second).unwrap()), TranscriptStoreError::Transcript { .. }));
 	let mut cut = first.clone();
 	cut.answer.pop();
-	assert!(matches!(written(&serde_json::to_vec(&cut).unwrap()), ShelfError::Malformed { .. }));
+	assert!(matches!(written(&serde_json::to_vec(&cut).unwrap()), TranscriptStoreError::Malformed { .. }));
 	let unpaid = Receipt { paid: None, ..first.receipt.clone() };
-	assert!(matches!(shelf.transcript(&unpaid, GENESIS), Err(ShelfError::Unpaid)));
+	assert!(matches!(transcript_store.transcript(&unpaid, GENESIS), Err(TranscriptStoreError::Unpaid)));
 	// A damaged checkpoint is written anew.
-	drop(shelf.keep_checkpoint(&newest(), &layout(), 1).unwrap());
+	drop(transcript_store.keep_checkpoint(&newest(), &layout(), 1).unwrap());
 	std::fs::write(base.path().join("answers").join(hex::encode(newest().header.root())).join("checkpoint.json"), "{}").unwrap();
-	assert!(shelf.checkpoint(0, newest().header.root(), &layout(), 1).is_err());
-	drop(shelf.keep_checkpoint(&newest(), &layout(), 1).unwrap());
-	assert_eq!(shelf.checkpoint(0, newest().header.root(), &layout(), 1).unwrap(), newest());
+	assert!(transcript_store.checkpoint(0, newest().header.root(), &layout(), 1).is_err());
+	drop(transcript_store.keep_checkpoint(&newest(), &layout(), 1).unwrap());
+	assert_eq!(transcript_store.checkpoint(0, newest().header.root(), &layout(), 1).unwrap(), newest());
 }
 
 #[test]
 fn where_there_is_no_room_for_transcripts_that_is_told() {
 	let base = tempfile::tempdir().unwrap();
 	let transcript = answered(somebody(), &newest().params, 0, |_| {});
-	let refused = |most, left| Shelf::with_room(base.path(), most, left).unwrap().check_room().unwrap_err().to_string();
-	assert!(Shelf::with_room(base.path(), 1, 0).unwrap().check_room().is_ok());
+	let refused = |most, left| TranscriptStore::with_room(base.path(), most, left).unwrap().check_room().unwrap_err().to_string();
+	assert!(TranscriptStore::with_room(base.path(), 1, 0).unwrap().check_room().is_ok());
 	assert!(refused(1, u64::MAX).contains("have to stay free"));
-	let shelf = Shelf::with_room(base.path(), 1, 0).unwrap();
-	shelf.keep(&transcript).unwrap();
-	assert!(shelf.check_room().unwrap_err().to_string().contains("may have"));
+	let transcript_store = TranscriptStore::with_room(base.path(), 1, 0).unwrap();
+	transcript_store.keep(&transcript).unwrap();
+	assert!(transcript_store.check_room().unwrap_err().to_string().contains("may have"));
 	assert!(refused(1, 0).contains("may have"), "what is there is counted");
-	shelf.forget(SESSION, &BTreeSet::new()).unwrap();
-	shelf.check_room().unwrap();
+	transcript_store.forget(SESSION, &BTreeSet::new()).unwrap();
+	transcript_store.check_room().unwrap();
 }
 
 /// A node with a game on it, and a player who is one side.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	submitter: Submitter,
-	shelf: Shelf,
+	transcript_store: TranscriptStore,
 	player: Player,
 	disputes: watch::Receiver<Vec<Dispute>>,
 	heads: watch::Receiver<Heads>,
@@ -205,7 +205,7 @@ struct Bench {
 }
 
 /// Of the node's only account.
-impl Bench {
+impl Fixture {
 	async fn new(side: Side) -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
@@ -218,11 +218,11 @@ impl Bench {
 		);
 		node.answer("Inference", "next_session", &(SESSION + 1));
 		let base = tempfile::tempdir().unwrap();
-		let (shelf, submitter) = (Shelf::open(base.path()).unwrap(), node.submitter().await);
-		let in_use = shelf.keep_checkpoint(&newest(), &layout(), 1).unwrap();
-		let (player, disputes) = player(&node, &shelf, side).await;
+		let (transcript_store, submitter) = (TranscriptStore::open(base.path()).unwrap(), node.submitter().await);
+		let in_use = transcript_store.keep_checkpoint(&newest(), &layout(), 1).unwrap();
+		let (player, disputes) = player(&node, &transcript_store, side).await;
 		let heads = node.client().await.follow(Heads::default(), |_| {});
-		Self { node, submitter, shelf, player, disputes, heads, base, _in_use: in_use }
+		Self { node, submitter, transcript_store, player, disputes, heads, base, _in_use: in_use }
 	}
 
 	/// Has the game be on the chain, there, with moves in these blocks.
@@ -249,9 +249,9 @@ impl Bench {
 	}
 }
 
-async fn player(node: &MockNode, shelf: &Shelf, side: Side) -> (Player, watch::Receiver<Vec<Dispute>>) {
-	let (client, submitter, shelf) = (node.client().await, node.submitter().await, shelf.clone());
-	Player::new(Parts { client, submitter, shelf, side, threads: 1, in_use: None, lie: None })
+async fn player(node: &MockNode, transcript_store: &TranscriptStore, side: Side) -> (Player, watch::Receiver<Vec<Dispute>>) {
+	let (client, submitter, transcript_store) = (node.client().await, node.submitter().await, transcript_store.clone());
+	Player::new(Parts { client, submitter, transcript_store, side, threads: 1, in_use: None, lie: None })
 }
 
 fn session() -> SessionView {
@@ -264,23 +264,23 @@ fn next(case: &Case, position: Position, action: &Move) -> Outcome {
 
 #[tokio::test]
 async fn a_provider_defends_a_right_answer_to_the_end() {
-	let mut bench = Bench::new(Side::Defender).await;
+	let mut fixture = Fixture::new(Side::Defender).await;
 	let transcript = given(alice(), 0, |_| {}).await;
-	bench.shelf.keep(&transcript).unwrap();
+	fixture.transcript_store.keep(&transcript).unwrap();
 	let id = (transcript.receipt.claim(GENESIS).unwrap(), somebody());
 	let (mut challenger, doubt) = mistaken(&transcript);
 	let (mut position, mut defence, mut moves) = (challenger.open_answer(doubt).unwrap(), Vec::new(), vec![1]);
 	let ruling = loop {
 		let action = match position.turn() {
 			Side::Defender => {
-				bench.show(&id, &transcript, position, &moves);
-				let (block, action) = bench.moved().await;
+				fixture.show(&id, &transcript, position, &moves);
+				let (block, action) = fixture.moved().await;
 				moves.push(block);
 				defence.push(action.clone());
 				// It is not its turn any more.
 				if let Outcome::Next(next) = next(&challenger, position, &action) {
-					bench.show(&id, &transcript, next, &moves);
-					assert!(!bench.player.turn(&bench.heads).await.unwrap());
+					fixture.show(&id, &transcript, next, &moves);
+					assert!(!fixture.player.turn(&fixture.heads).await.unwrap());
 				}
 				action
 			}
@@ -295,170 +295,170 @@ async fn a_provider_defends_a_right_answer_to_the_end() {
 		}
 	};
 	assert_eq!((ruling, defence.len() > 1), (Ruling::Unfounded, true));
-	let told = bench.disputes.borrow_and_update().clone();
+	let told = fixture.disputes.borrow_and_update().clone();
 	assert!(matches!(&told[..], [Dispute { paid: Some((SESSION, 0)), state: State::Open { .. }, .. }]), "{told:?}");
 	// The final state still has it: it may come back.
-	bench.node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
+	fixture.node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
 	for _ in 0..5 {
-		assert!(!bench.player.turn(&bench.heads).await.unwrap());
-		assert!(matches!(&bench.disputes.borrow()[..], [Dispute { state: State::Open { .. }, .. }]));
+		assert!(!fixture.player.turn(&fixture.heads).await.unwrap());
+		assert!(matches!(&fixture.disputes.borrow()[..], [Dispute { state: State::Open { .. }, .. }]));
 	}
-	bench.node.answer("Disputes", "game", &None::<GameView>);
-	while matches!(&bench.disputes.borrow()[..], [Dispute { state: State::Open { .. }, .. }]) {
-		assert!(!bench.player.turn(&bench.heads).await.unwrap());
+	fixture.node.answer("Disputes", "game", &None::<GameView>);
+	while matches!(&fixture.disputes.borrow()[..], [Dispute { state: State::Open { .. }, .. }]) {
+		assert!(!fixture.player.turn(&fixture.heads).await.unwrap());
 	}
-	assert!(matches!(&bench.disputes.borrow()[..], [Dispute { state: State::Ended(None), .. }]));
+	assert!(matches!(&fixture.disputes.borrow()[..], [Dispute { state: State::Ended(None), .. }]));
 }
 
 #[tokio::test]
 async fn a_challenger_reads_the_moves_off_the_blocks_also_after_a_restart_and_proves_the_token_false() {
-	let mut bench = Bench::new(Side::Challenger).await;
+	let mut fixture = Fixture::new(Side::Challenger).await;
 	let transcript = given(somebody(), 0, other_token).await;
-	bench.shelf.keep(&transcript).unwrap();
+	fixture.transcript_store.keep(&transcript).unwrap();
 	let id = (transcript.receipt.claim(GENESIS).unwrap(), alice());
 	let mut defending = case(&transcript);
 	let first = defending.open_answer(5).unwrap();
 	let signature = transcript.signature.unwrap();
-	let opening = bench.submitter.submit(challenge_answer(transcript.receipt.clone(), signature, 5)).await.unwrap().block.number;
+	let opening = fixture.submitter.submit(challenge_answer(transcript.receipt.clone(), signature, 5)).await.unwrap().block.number;
 	let read = defending.respond(Side::Defender, &first, &[]).unwrap();
 	let call = play(id.0.clone(), id.1.clone(), &first, read.clone());
-	let posted = bench.submitter.submit(call).await.unwrap().block.number;
+	let posted = fixture.submitter.submit(call).await.unwrap().block.number;
 	let Outcome::Next(position) = next(&defending, first, &read) else { panic!("a game") };
-	bench.show(&id, &transcript, position, &[opening, posted]);
+	fixture.show(&id, &transcript, position, &[opening, posted]);
 	// Another process of this base folder comes too late.
-	let (mut other, _) = player(&bench.node, &bench.shelf, Side::Challenger).await;
-	let (_, choice) = bench.moved().await;
+	let (mut other, _) = player(&fixture.node, &fixture.transcript_store, Side::Challenger).await;
+	let (_, choice) = fixture.moved().await;
 	assert!(matches!(choice, Move::Choice { index: 5, .. }));
 	assert!(matches!(next(&defending, position, &choice), Outcome::Decided(Ruling::Fraud)));
-	assert!(!other.turn(&bench.heads).await.unwrap());
+	assert!(!other.turn(&fixture.heads).await.unwrap());
 	// When the first one has ended, it goes on from the same files.
-	bench.player = player(&bench.node, &Shelf::open(bench.base.path()).unwrap(), Side::Challenger).await.0;
-	assert_eq!(bench.moved().await.1, choice);
+	fixture.player = player(&fixture.node, &TranscriptStore::open(fixture.base.path()).unwrap(), Side::Challenger).await.0;
+	assert_eq!(fixture.moved().await.1, choice);
 }
 
 #[tokio::test]
 async fn games_of_the_other_side_and_about_training_are_left_alone() {
-	let mut bench = Bench::new(Side::Defender).await;
+	let mut fixture = Fixture::new(Side::Defender).await;
 	let transcript = given(somebody(), 0, |_| {}).await;
 	let claim = transcript.receipt.claim(GENESIS).unwrap();
 	let position = case(&transcript).open_answer(0).unwrap();
-	bench.show(&(claim.clone(), alice()), &transcript, position, &[1]);
-	assert!(!bench.player.turn(&bench.heads).await.unwrap());
+	fixture.show(&(claim.clone(), alice()), &transcript, position, &[1]);
+	assert!(!fixture.player.turn(&fixture.heads).await.unwrap());
 	let work = ClaimId { kind: neuroshard_types::dispute::ClaimKind::Work, who: alice(), ..claim };
-	bench.show(&(work, somebody()), &transcript, position, &[1]);
-	assert!(!bench.player.turn(&bench.heads).await.unwrap());
-	assert!(bench.disputes.borrow().is_empty() && bench.node.submitted().borrow().is_empty());
+	fixture.show(&(work, somebody()), &transcript, position, &[1]);
+	assert!(!fixture.player.turn(&fixture.heads).await.unwrap());
+	assert!(fixture.disputes.borrow().is_empty() && fixture.node.submitted().borrow().is_empty());
 }
 
 #[tokio::test]
 async fn a_move_for_which_something_is_missing_says_so_rests_and_is_tried_again() {
-	let mut bench = Bench::new(Side::Defender).await;
+	let mut fixture = Fixture::new(Side::Defender).await;
 	let transcript = given(alice(), 0, |_| {}).await;
 	let id = (transcript.receipt.claim(GENESIS).unwrap(), somebody());
-	bench.show(&id, &transcript, case(&transcript).open_answer(0).unwrap(), &[1]);
-	let error = bench.player.turn(&bench.heads).await.unwrap_err().to_string();
+	fixture.show(&id, &transcript, case(&transcript).open_answer(0).unwrap(), &[1]);
+	let error = fixture.player.turn(&fixture.heads).await.unwrap_err().to_string();
 	assert!(error.contains("there is no transcript"), "{error}");
-	assert!(!bench.player.turn(&bench.heads).await.unwrap(), "it rests");
-	bench.shelf.keep(&transcript).unwrap();
-	while !bench.player.turn(&bench.heads).await.unwrap() {}
-	assert_eq!(bench.node.submitted().borrow().len(), 1);
+	assert!(!fixture.player.turn(&fixture.heads).await.unwrap(), "it rests");
+	fixture.transcript_store.keep(&transcript).unwrap();
+	while !fixture.player.turn(&fixture.heads).await.unwrap() {}
+	assert_eq!(fixture.node.submitted().borrow().len(), 1);
 }
 
 #[tokio::test]
 async fn transcripts_are_deleted_when_their_session_is_settled_for_good_and_no_game_needs_them() {
-	let mut bench = Bench::new(Side::Defender).await;
+	let mut fixture = Fixture::new(Side::Defender).await;
 	let transcript = given(alice(), 0, |_| {}).await;
-	bench.shelf.keep(&transcript).unwrap();
-	let client = bench.node.client().await;
-	let sweep = async |bench: &Bench| {
-		bench.player.forget_settled(&client.now().await.unwrap()).await.unwrap();
-		bench.shelf.transcript(&transcript.receipt, GENESIS).is_ok()
+	fixture.transcript_store.keep(&transcript).unwrap();
+	let client = fixture.node.client().await;
+	let sweep = async |fixture: &Fixture| {
+		fixture.player.forget_settled(&client.now().await.unwrap()).await.unwrap();
+		fixture.transcript_store.transcript(&transcript.receipt, GENESIS).is_ok()
 	};
-	assert!(sweep(&bench).await, "the session is open");
-	bench.node.answer("Inference", "session", &None::<SessionView>);
-	bench.node.answer("Inference", "next_session", &SESSION);
-	assert!(sweep(&bench).await, "the final state has not seen it opened");
-	bench.node.answer("Inference", "next_session", &(SESSION + 1));
+	assert!(sweep(&fixture).await, "the session is open");
+	fixture.node.answer("Inference", "session", &None::<SessionView>);
+	fixture.node.answer("Inference", "next_session", &SESSION);
+	assert!(sweep(&fixture).await, "the final state has not seen it opened");
+	fixture.node.answer("Inference", "next_session", &(SESSION + 1));
 	let id = (transcript.receipt.claim(GENESIS).unwrap(), somebody());
-	bench.node.answer("Disputes", "games_of", &vec![id]);
-	assert!(sweep(&bench).await, "it is disputed");
-	bench.node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
-	assert!(!sweep(&bench).await);
+	fixture.node.answer("Disputes", "games_of", &vec![id]);
+	assert!(sweep(&fixture).await, "it is disputed");
+	fixture.node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
+	assert!(!sweep(&fixture).await);
 	// A player does that by itself.
-	bench.shelf.keep(&transcript).unwrap();
-	assert!(!bench.player.turn(&bench.heads).await.unwrap());
-	assert!(bench.shelf.transcript(&transcript.receipt, GENESIS).is_err());
+	fixture.transcript_store.keep(&transcript).unwrap();
+	assert!(!fixture.player.turn(&fixture.heads).await.unwrap());
+	assert!(fixture.transcript_store.transcript(&transcript.receipt, GENESIS).is_err());
 }
 
 #[tokio::test]
 async fn transcripts_of_a_settled_session_are_kept_as_long_as_audits_of_it_can_be_open() {
-	let bench = Bench::new(Side::Defender).await;
+	let fixture = Fixture::new(Side::Defender).await;
 	let transcript = given(alice(), 0, |_| {}).await;
-	bench.shelf.keep(&transcript).unwrap();
-	bench.node.answer(
+	fixture.transcript_store.keep(&transcript).unwrap();
+	fixture.node.answer(
 		"Disputes",
 		"answer_audit_terms",
 		&AnswerAuditTerms { share: 1, draw_price: 0, deliver_time: 1, deposit: NEURO, open_for: 50 },
 	);
-	bench.node.answer("Inference", "session", &None::<SessionView>);
-	let client = bench.node.client().await;
+	fixture.node.answer("Inference", "session", &None::<SessionView>);
+	let client = fixture.node.client().await;
 	let sweep = async || {
 		let at = client.now().await.unwrap();
-		bench.player.forget_settled(&at).await.unwrap();
-		(client.heads().await.unwrap().finalized.number, bench.shelf.find(SESSION, transcript.receipt.hash(GENESIS)).is_ok())
+		fixture.player.forget_settled(&at).await.unwrap();
+		(client.heads().await.unwrap().finalized.number, fixture.transcript_store.find(SESSION, transcript.receipt.hash(GENESIS)).is_ok())
 	};
 	let (first, kept) = sweep().await;
 	assert!(kept);
-	bench.node.grow(40);
+	fixture.node.grow(40);
 	assert!(sweep().await.1, "and what was noted first counts");
-	bench.node.grow(60);
+	fixture.node.grow(60);
 	let (last, kept) = sweep().await;
 	assert!(last >= first + 50 && !kept);
-	assert_eq!(bench.shelf.settled_since(SESSION, last).unwrap(), last, "nothing is left of it");
+	assert_eq!(fixture.transcript_store.settled_since(SESSION, last).unwrap(), last, "nothing is left of it");
 }
 
 #[tokio::test]
 async fn a_player_ends_when_it_is_told_to() {
-	let bench = Bench::new(Side::Defender).await;
+	let fixture = Fixture::new(Side::Defender).await;
 	let stop = CancellationToken::new();
-	let playing = tokio::spawn(bench.player.run(stop.clone()));
+	let playing = tokio::spawn(fixture.player.run(stop.clone()));
 	stop.cancel();
 	playing.await.unwrap();
 }
 
 #[tokio::test]
 async fn an_answer_is_disputed_once_and_only_by_who_can_pay_for_it() {
-	let bench = Bench::new(Side::Challenger).await;
+	let fixture = Fixture::new(Side::Challenger).await;
 	let transcript = given(somebody(), 0, other_token).await;
-	let (client, model) = (bench.node.client().await, config().model);
+	let (client, model) = (fixture.node.client().await, config().model);
 	let accusation = Accusation::new(&transcript, 5, &alice(), GENESIS).unwrap();
-	bench.node.answer("Disputes", "game", &None::<GameView>);
-	let open = async || challenge(&client, &bench.submitter, &accusation, &model).await;
-	bench.node.answer("Disputes", "bond_against", &None::<u128>);
+	fixture.node.answer("Disputes", "game", &None::<GameView>);
+	let open = async || challenge(&client, &fixture.submitter, &accusation, &model).await;
+	fixture.node.answer("Disputes", "bond_against", &None::<u128>);
 	let error = open().await.unwrap_err();
 	assert!(matches!(error, ChallengeError::Crowded(_)) && error.passes());
-	bench.node.answer("Disputes", "bond_against", &Some(100 * NEURO));
+	fixture.node.answer("Disputes", "bond_against", &Some(100 * NEURO));
 	let error = open().await.unwrap_err();
 	assert!(matches!(error, ChallengeError::Poor { .. }) && !error.passes() && error.to_string().contains("100"), "{error}");
-	bench.node.fund(200 * NEURO);
+	fixture.node.fund(200 * NEURO);
 	let block = open().await.unwrap();
 	let posted = client.posted(block).await.unwrap();
 	assert_eq!(posted, [Act::ChallengeAnswer { claim: accusation.claim.clone(), doubt: 5 }]);
 	// Whoever was drawn holds the least bond, however much is at stake and however many games are open.
-	bench.node.answer("Disputes", "bond_against", &None::<u128>);
-	bench.node.answer("Disputes", "terms", &Terms { window: 30, clock: 5, extension: 5, bond: 3 * NEURO, most_games: 32 });
+	fixture.node.answer("Disputes", "bond_against", &None::<u128>);
+	fixture.node.answer("Disputes", "terms", &Terms { window: 30, clock: 5, extension: 5, bond: 3 * NEURO, most_games: 32 });
 	let audit = AnswerAuditView { auditor: alice(), ..neuroshard_fixtures::answers::audit(&transcript, 1, H256::zero()) };
-	bench.node.answer("Disputes", "answer_audit", &Some(&audit));
+	fixture.node.answer("Disputes", "answer_audit", &Some(&audit));
 	let at = client.now().await.unwrap();
-	let (needed, kept) = accusation.needed(&at, &bench.submitter, &model).await.unwrap();
+	let (needed, kept) = accusation.needed(&at, &fixture.submitter, &model).await.unwrap();
 	assert_eq!(kept, 3 * NEURO + at.existential_deposit().unwrap());
 	assert!(needed > kept);
-	bench.node.answer("Disputes", "answer_audit", &Some(AnswerAuditView { auditor: somebody(), ..audit }));
-	assert!(matches!(accusation.needed(&at, &bench.submitter, &model).await, Err(ChallengeError::Crowded(_))));
+	fixture.node.answer("Disputes", "answer_audit", &Some(AnswerAuditView { auditor: somebody(), ..audit }));
+	assert!(matches!(accusation.needed(&at, &fixture.submitter, &model).await, Err(ChallengeError::Crowded(_))));
 	// It is open already.
-	bench.show(&(accusation.claim.clone(), alice()), &transcript, case(&transcript).open_answer(5).unwrap(), &[block.number]);
+	fixture.show(&(accusation.claim.clone(), alice()), &transcript, case(&transcript).open_answer(5).unwrap(), &[block.number]);
 	open().await.unwrap();
-	assert_eq!(bench.node.submitted().borrow().len(), 1);
+	assert_eq!(fixture.node.submitted().borrow().len(), 1);
 }
 
 #[test]

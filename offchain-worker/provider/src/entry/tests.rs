@@ -10,7 +10,7 @@ use neuroshard_chain_client::{
 	keys::{Account, PonwSigner, Seed},
 	Halt,
 };
-use neuroshard_disputes::answers::Shelf;
+use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::Class;
 use neuroshard_inference::batcher::Limits;
@@ -64,8 +64,8 @@ impl Scene {
 			(session == SESSION).then(|| view.clone()).encode()
 		});
 		let base = tempfile::tempdir().unwrap();
-		let shelf = Shelf::open(base.path()).unwrap();
-		let accounts = Accounts::new(provider.clone(), client.genesis(), base.path().to_owned(), shelf).unwrap();
+		let transcript_store = TranscriptStore::open(base.path()).unwrap();
+		let accounts = Accounts::new(provider.clone(), client.genesis(), base.path().to_owned(), transcript_store).unwrap();
 		accounts.answer_up_to(1_000);
 		let keeper = Keeper::new(client, submitter, PonwSigner::from_seed(&Seed::random()).unwrap(), accounts);
 		Self { node, business: Business::of(keeper, 0), provider, user, looks, _base: base }

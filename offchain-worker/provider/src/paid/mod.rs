@@ -22,7 +22,7 @@ use super::error::ApiError;
 use axum::http::HeaderMap;
 use ledger::{Ledger, Unpaid};
 use log::{recover, Log, LogError, Pace, Places, Record};
-use neuroshard_disputes::answers::{Shelf, ShelfError};
+use neuroshard_disputes::answers::{TranscriptStore, TranscriptStoreError};
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_inference::receipt::{Issuer, Transcript};
 pub use neuroshard_payments::Signed;
@@ -62,7 +62,7 @@ struct Inner {
 	genesis: H256,
 	folder: PathBuf,
 	/// Transcripts that the provider defends its answers with.
-	shelf: Shelf,
+	transcript_store: TranscriptStore,
 	/// Order of receipts, by their places.
 	order: Order,
 	/// Most tokens of a text that a dispute can judge; none are answered before that is known.
@@ -142,28 +142,28 @@ impl From<Unpaid> for ApiError {
 }
 
 impl Accounts {
-	/// The accounts in `folder`, of sessions that pay `provider`. Transcripts of its answers are kept on `shelf`. What a process noted that has crashed is put in
+	/// The accounts in `folder`, of sessions that pay `provider`. Transcripts of its answers are kept on `transcript_store`. What a process noted that has crashed is put in
 	/// its places. Blocks, and needs a runtime.
 	///
 	/// # Errors
 	/// If the folder cannot be used or is damaged, or another process uses it.
-	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf, shelf: Shelf) -> io::Result<Self> {
-		Self::with_pace(provider, genesis, folder, shelf, Pace::default())
+	pub fn new(provider: AccountId, genesis: H256, folder: PathBuf, transcript_store: TranscriptStore) -> io::Result<Self> {
+		Self::with_pace(provider, genesis, folder, transcript_store, Pace::default())
 	}
 
-	fn with_pace(provider: AccountId, genesis: H256, folder: PathBuf, shelf: Shelf, pace: Pace) -> io::Result<Self> {
+	fn with_pace(provider: AccountId, genesis: H256, folder: PathBuf, transcript_store: TranscriptStore, pace: Pace) -> io::Result<Self> {
 		let in_use = || io::Error::other(format!("another process uses the accounts in {}", folder.display()));
 		let runtime = Handle::try_current().map_err(io::Error::other)?;
 		let lock = Lock::take(&folder)?.ok_or_else(in_use)?;
 		let order = Order::new(folder.clone());
-		let places = Places { folder: folder.clone(), shelf: shelf.clone(), order: order.clone() };
+		let places = Places { folder: folder.clone(), transcript_store: transcript_store.clone(), order: order.clone() };
 		let number = recover(&places)?;
 		let log = Log::start(places, number, pace)?;
 		Ok(Self(Arc::new(Inner {
 			provider,
 			genesis,
 			folder,
-			shelf,
+			transcript_store,
 			order,
 			longest: AtomicU32::new(0),
 			log,
@@ -329,14 +329,14 @@ impl Accounts {
 	}
 
 	/// Deletes the order of receipts of sessions of which nobody can ask for a text any more. Blocks.
-	fn forget_orders(&self) -> Result<(), ShelfError> {
-		let kept = self.0.shelf.sessions()?;
+	fn forget_orders(&self) -> Result<(), TranscriptStoreError> {
+		let kept = self.0.transcript_store.sessions()?;
 		// In this order: a session is open before something is noted of it, and what is noted is on its way to its file until that is there. What is not known
 		// is kept.
 		let is_open = |session: SessionId| self.open().contains_key(&session) || self.0.log.unsettled(session).is_some();
 		let has_account = |session: SessionId| is_open(session) || self.path(session).try_exists().unwrap_or(true);
 		let is_kept = |session: SessionId| kept.contains(&session) || has_account(session);
-		self.0.order.keep_only(is_kept).map_err(|source| ShelfError::File { path: self.0.folder.clone(), source })
+		self.0.order.keep_only(is_kept).map_err(|source| TranscriptStoreError::File { path: self.0.folder.clone(), source })
 	}
 
 	/// Puts the account of a session that is settled aside.
@@ -407,7 +407,7 @@ impl Payer {
 	/// # Errors
 	/// If the session has less, or owes too much, or there is no room for its transcript.
 	pub(super) fn reserve(&self, most: Balance) -> Result<Reserved, ApiError> {
-		self.accounts.0.shelf.check_room().map_err(|error| {
+		self.accounts.0.transcript_store.check_room().map_err(|error| {
 			tracing::error!("no answers are given: {error}");
 			ApiError::no_room()
 		})?;
@@ -517,9 +517,9 @@ mod tests {
 	pub(super) const GENESIS: H256 = H256([6; 32]);
 
 	/// Somebody who pays for answers of a provider with files in `base`, for texts of at most ten tokens.
-	fn payer(base: &Path, shelf: Shelf) -> Payer {
+	fn payer(base: &Path, transcript_store: TranscriptStore) -> Payer {
 		let provider = AccountId::new([1; 32]);
-		let accounts = Accounts::new(provider.clone(), GENESIS, base.to_owned(), shelf).unwrap();
+		let accounts = Accounts::new(provider.clone(), GENESIS, base.to_owned(), transcript_store).unwrap();
 		accounts.answer_up_to(10);
 		let open = accounts.opened(SESSION, &AccountId::new([2; 32])).unwrap();
 		let ledger = Ledger::new(SESSION, provider, Tally::default());
@@ -530,7 +530,7 @@ mod tests {
 	#[tokio::test]
 	async fn a_session_that_is_being_closed_pays_for_nothing_new() {
 		let base = tempfile::tempdir().unwrap();
-		let open = payer(base.path(), Shelf::open(base.path()).unwrap());
+		let open = payer(base.path(), TranscriptStore::open(base.path()).unwrap());
 		assert!(open.clone().still_open().is_ok());
 		let error = Payer { closing: true, ..open }.still_open().map(drop).unwrap_err();
 		assert!(format!("{error:?}").contains("session 7 is being closed"), "{error:?}");
@@ -552,7 +552,7 @@ mod tests {
 	#[tokio::test]
 	async fn a_text_that_no_dispute_could_judge_is_not_begun() {
 		let base = tempfile::tempdir().unwrap();
-		let payer = payer(base.path(), Shelf::open(base.path()).unwrap());
+		let payer = payer(base.path(), TranscriptStore::open(base.path()).unwrap());
 		let most = |prompt, asked, room| payer.most(prompt, asked, room).map_err(|error| error.json().to_string());
 		assert_eq!((most(4, Some(6), 50), most(4, None, 50), most(4, None, 3), most(4, Some(99), 3)), (Ok(6), Ok(6), Ok(3), Ok(3)));
 		for refused in [most(4, Some(7), 50), most(10, None, 50), most(11, Some(1), 50)] {
@@ -571,10 +571,10 @@ mod tests {
 	#[tokio::test]
 	async fn the_transcript_of_an_answer_is_on_disk_before_anybody_has_its_receipt() {
 		let base = tempfile::tempdir().unwrap();
-		let shelf = Shelf::open(base.path()).unwrap();
-		let payer = payer(base.path(), shelf.clone());
+		let transcript_store = TranscriptStore::open(base.path()).unwrap();
+		let payer = payer(base.path(), transcript_store.clone());
 		let transcript = issue(&payer).await.unwrap();
-		assert_eq!(shelf.transcript(&transcript.receipt, GENESIS).unwrap(), transcript);
+		assert_eq!(transcript_store.transcript(&transcript.receipt, GENESIS).unwrap(), transcript);
 		assert!(owed(&payer).contains(&serde_json::to_string(&transcript).unwrap()));
 		// Where that is not possible any more, it is in the log, and no other answer is given.
 		std::fs::remove_dir_all(base.path().join("answers")).unwrap();
@@ -585,15 +585,15 @@ mod tests {
 		assert!(issue(&payer).await.unwrap_err().json().to_string().contains("no_room"));
 		assert_eq!(owed(&payer), before);
 		std::fs::remove_file(base.path().join("answers")).unwrap();
-		Shelf::open(base.path()).unwrap();
+		TranscriptStore::open(base.path()).unwrap();
 		issue(&payer).await.unwrap();
-		assert_eq!(shelf.transcript(&noted.receipt, GENESIS).unwrap(), noted);
+		assert_eq!(transcript_store.transcript(&noted.receipt, GENESIS).unwrap(), noted);
 	}
 
 	#[tokio::test]
 	async fn an_answer_whose_client_has_gone_is_noted_all_the_same() {
 		let base = tempfile::tempdir().unwrap();
-		let payer = payer(base.path(), Shelf::open(base.path()).unwrap());
+		let payer = payer(base.path(), TranscriptStore::open(base.path()).unwrap());
 		drop(payer.reserve(100).unwrap().issue(issuer().into(), vec![97], vec![98], Ending::Cut, Sampling::default()));
 		payer.accounts.settled().await;
 		assert!(owed(&payer).contains("\"answers\":1"));
@@ -602,7 +602,7 @@ mod tests {
 	#[tokio::test]
 	async fn while_one_session_has_its_turn_others_are_answered() {
 		let base = tempfile::tempdir().unwrap();
-		let first = payer(base.path(), Shelf::open(base.path()).unwrap());
+		let first = payer(base.path(), TranscriptStore::open(base.path()).unwrap());
 		let (accounts, other) = (first.accounts.clone(), SESSION + 1);
 		let open = accounts.opened(other, &AccountId::new([2; 32])).unwrap();
 		let ledger = Ledger::new(other, AccountId::new([1; 32]), Tally::default());
@@ -621,7 +621,7 @@ mod tests {
 	#[tokio::test]
 	async fn without_room_for_its_transcript_no_answer_is_begun() {
 		let base = tempfile::tempdir().unwrap();
-		let payer = payer(base.path(), Shelf::with_room(base.path(), 0, 0).unwrap());
+		let payer = payer(base.path(), TranscriptStore::with_room(base.path(), 0, 0).unwrap());
 		let refused = payer.reserve(1).map(drop).unwrap_err();
 		assert!(refused.json().to_string().contains("no_room"));
 	}

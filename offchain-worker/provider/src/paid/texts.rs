@@ -4,7 +4,7 @@ use super::{is_timely, order::OrderError, Accounts};
 use crate::error::ApiError;
 use neuroshard_chain_client::{answer_audits, keys::PonwSigner, next_block, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_disputes::{
-	answers::{Handed, NotPaid, ShelfError},
+	answers::{Handed, NotPaid, TranscriptStoreError},
 	games::BACKOFF,
 };
 use neuroshard_support::backoff::Rests;
@@ -27,7 +27,7 @@ pub enum TextError {
 	Order(#[from] OrderError),
 	/// The transcript.
 	#[error(transparent)]
-	Shelf(#[from] ShelfError),
+	TranscriptStore(#[from] TranscriptStoreError),
 	/// It cannot be delivered.
 	#[error("it cannot be delivered: {0}")]
 	NotPaid(#[from] NotPaid),
@@ -47,7 +47,7 @@ impl Accounts {
 	pub fn text_of(&self, audit: &AnswerAuditView, signer: &PonwSigner) -> Result<Handed, TextError> {
 		let AnswerId { session, place, .. } = audit.answer;
 		let shown = self.0.order.show(session, place, audit.answers, audit.receipts)?;
-		let mut transcript = self.0.shelf.find(session, shown.receipt)?;
+		let mut transcript = self.0.transcript_store.find(session, shown.receipt)?;
 		if transcript.key != Some(signer.public()) {
 			// The key was replaced since, and the chain asks for the new one. What is signed stays the same.
 			let signature = signer.sign_receipt(&transcript.receipt, transcript.genesis);
@@ -129,7 +129,7 @@ impl Keeper {
 			}
 			next_block(&mut heads, &stop).await;
 		}
-		let kept = self.accounts().0.shelf.sessions().map_or(0, |sessions| sessions.len());
+		let kept = self.accounts().0.transcript_store.sessions().map_or(0, |sessions| sessions.len());
 		if kept > 0 {
 			tracing::warn!(
 				"answers of {kept} sessions can still be audited or disputed: start this again soon. Who does not deliver or defend one in time loses what it has \

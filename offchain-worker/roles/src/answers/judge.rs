@@ -12,7 +12,7 @@ use neuroshard_disputes::{
 	answers::{
 		judge,
 		player::{computed, doubt_of},
-		Accusation, Shelf, ShelfError,
+		Accusation, TranscriptStore, TranscriptStoreError,
 	},
 	cases::case::CaseError,
 };
@@ -38,7 +38,7 @@ pub(super) struct Judge {
 	pub(super) client: ChainClient,
 	pub(super) me: AccountId,
 	pub(super) content: Content,
-	pub(super) shelf: Shelf,
+	pub(super) transcript_store: TranscriptStore,
 	pub(super) threads: usize,
 }
 
@@ -135,10 +135,10 @@ impl Judge {
 		let accusation = Accusation::new(&transcript, doubt, &self.me, self.client.genesis())?;
 		let Some(checkpoint) = self.checkpoint(&at, (run, round), &view, offered, receipt).await? else { return Err(WorkerError::Stopped) };
 		let layout = ParamLayout::new(&view.config.model).map_err(CaseError::from)?;
-		let (shelf, told) = (self.shelf.clone(), transcript.clone());
+		let (transcript_store, told) = (self.transcript_store.clone(), transcript.clone());
 		let keep = move || {
-			let _in_use = shelf.keep_checkpoint(&checkpoint, &layout, threads)?;
-			shelf.keep(&told)
+			let _in_use = transcript_store.keep_checkpoint(&checkpoint, &layout, threads)?;
+			transcript_store.keep(&told)
 		};
 		computed(keep).await??;
 		Ok(Verdict::False(Box::new(Charge { transcript, accusation, config: view.config, doubt })))
@@ -154,11 +154,11 @@ impl Judge {
 		offered: CheckpointId,
 		receipt: &Receipt,
 	) -> Result<Option<Checkpoint>, WorkerError> {
-		let (shelf, threads, root) = (self.shelf.clone(), self.threads, receipt.parameters);
+		let (transcript_store, threads, root) = (self.transcript_store.clone(), self.threads, receipt.parameters);
 		let layout = ParamLayout::new(&view.config.model).map_err(CaseError::from)?;
-		let of_shelf = layout.clone();
-		match computed(move || shelf.checkpoint(run, root, &of_shelf, threads)).await? {
-			Err(ShelfError::NoCheckpoint(_) | ShelfError::Checkpoint(_)) => {}
+		let of_transcript_store = layout.clone();
+		match computed(move || transcript_store.checkpoint(run, root, &of_transcript_store, threads)).await? {
+			Err(TranscriptStoreError::NoCheckpoint(_) | TranscriptStoreError::Checkpoint(_)) => {}
 			here => return Ok(Some(here?)),
 		}
 		if root == view.config.genesis_root {

@@ -24,7 +24,7 @@ use futures::{
 };
 use judge::{Charge, Job, Judge, Verdict};
 use neuroshard_chain_client::{answer_audits, keys::PonwSigner, next_block, BlockId, ChainAt, ChainClient, ChainError, Heads, Submitter};
-use neuroshard_disputes::answers::{challenge, ChallengeError, Handed, Parts as PlayerParts, Player, Shelf};
+use neuroshard_disputes::answers::{challenge, ChallengeError, Handed, Parts as PlayerParts, Player, TranscriptStore};
 use neuroshard_graph::game::Side;
 use neuroshard_inference::receipt::Transcript;
 use neuroshard_support::backoff::Backoff;
@@ -82,7 +82,7 @@ pub(super) struct Answers {
 	submitter: Submitter,
 	me: AccountId,
 	signer: PonwSigner,
-	shelf: Shelf,
+	transcript_store: TranscriptStore,
 	notes: Notes,
 	judge: Judge,
 	deliver_time: Option<BlockNumber>,
@@ -147,24 +147,24 @@ impl Answers {
 	/// The actor, and who plays its games.
 	///
 	/// # Errors
-	/// [`WorkerError::Shelf`].
+	/// [`WorkerError::TranscriptStore`].
 	pub(super) fn new(parts: Parts<'_>) -> Result<(Self, Player), WorkerError> {
 		let Parts { base, client, submitter, signer, content, threads } = parts;
-		let shelf = Shelf::open(base)?;
+		let transcript_store = TranscriptStore::open(base)?;
 		let (player, _) = Player::new(PlayerParts {
 			client: client.clone(),
 			submitter: submitter.clone(),
-			shelf: shelf.clone(),
+			transcript_store: transcript_store.clone(),
 			side: Side::Challenger,
 			threads,
 			in_use: None,
 			lie: None,
 		});
 		let me = submitter.who().clone();
-		let judge = Judge { client: client.clone(), me: me.clone(), content, shelf: shelf.clone(), threads };
+		let judge = Judge { client: client.clone(), me: me.clone(), content, transcript_store: transcript_store.clone(), threads };
 		let (notes, deliver_time, looks) = (Notes::new(base), None, BTreeMap::new());
 		let budget = Budget::default();
-		Ok((Self { client, submitter, me, signer, shelf, notes, judge, deliver_time, budget, looks, swept: false }, player))
+		Ok((Self { client, submitter, me, signer, transcript_store, notes, judge, deliver_time, budget, looks, swept: false }, player))
 	}
 
 	/// Works until `stop` is cancelled.
@@ -415,7 +415,7 @@ impl Answers {
 				Some(false) => {}
 			}
 		}
-		self.shelf.keep(&charge.transcript)?;
+		self.transcript_store.keep(&charge.transcript)?;
 		let made = match challenge(&self.client, &self.submitter, &charge.accusation, &charge.config.model).await {
 			Ok(made) => made,
 			// Each attempt costs a fee, and the chain will not say anything else.

@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 const DELIVER_TIME: BlockNumber = 1_000;
 
 /// An auditor, its node, and the answer that it was drawn for.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	answers: Answers,
 	transcript: Transcript,
@@ -33,13 +33,13 @@ struct Bench {
 	_base: tempfile::TempDir,
 }
 
-impl Drop for Bench {
+impl Drop for Fixture {
 	fn drop(&mut self) {
 		self.stop.cancel();
 	}
 }
 
-impl Bench {
+impl Fixture {
 	/// Drawn for an answer of somebody, with some of its tokens changed.
 	async fn new(change: impl FnOnce(&mut [u32]) + Send + 'static) -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
@@ -74,10 +74,10 @@ impl Bench {
 		let signer = PonwSigner::from_seed(&Seed::random()).unwrap();
 		let content = Content::new(store, net, base.path(), None);
 		let (answers, _) = Answers::new(Parts { base: base.path(), client, submitter, signer, content, threads: 1 }).unwrap();
-		let bench = Self { node, answers, transcript, stop, _base: base };
-		bench.offer(None);
-		bench.draw(Delivery::Undemanded, 2 * DELIVER_TIME);
-		bench
+		let fixture = Self { node, answers, transcript, stop, _base: base };
+		fixture.offer(None);
+		fixture.draw(Delivery::Undemanded, 2 * DELIVER_TIME);
+		fixture
 	}
 
 	fn audit(&self, delivery: Delivery, demand_by: BlockNumber) -> AnswerAuditView {
@@ -164,160 +164,160 @@ impl Bench {
 
 #[tokio::test]
 async fn a_right_answer_is_computed_once_and_nothing_is_sent() {
-	let mut bench = Bench::new(|_| {}).await;
-	bench.provider_with(bench.handed()).await;
-	assert!(bench.turns(1).await);
-	assert_eq!(bench.known(), Some(Known::Text));
-	assert!(bench.turns(1).await);
-	assert_eq!(bench.known(), Some(Known::All));
-	assert!(!bench.turns(1).await && bench.sent() == 0);
+	let mut fixture = Fixture::new(|_| {}).await;
+	fixture.provider_with(fixture.handed()).await;
+	assert!(fixture.turns(1).await);
+	assert_eq!(fixture.known(), Some(Known::Text));
+	assert!(fixture.turns(1).await);
+	assert_eq!(fixture.known(), Some(Known::All));
+	assert!(!fixture.turns(1).await && fixture.sent() == 0);
 	// What is not listed may come back with another branch; what is closed is forgotten.
-	bench.node.answer("Disputes", "answer_audits_of", &Vec::<AnswerAuditView>::new());
-	assert!(!bench.turns(1).await && bench.known() == Some(Known::All));
-	bench.node.grow(4 * DELIVER_TIME);
-	assert!(!bench.turns(1).await && bench.known().is_none());
+	fixture.node.answer("Disputes", "answer_audits_of", &Vec::<AnswerAuditView>::new());
+	assert!(!fixture.turns(1).await && fixture.known() == Some(Known::All));
+	fixture.node.grow(4 * DELIVER_TIME);
+	assert!(!fixture.turns(1).await && fixture.known().is_none());
 }
 
 #[tokio::test]
 async fn a_false_answer_is_disputed_once_from_its_first_false_token_on_with_all_that_the_game_takes_on_disk() {
-	let mut bench = Bench::new(other_token).await;
-	bench.provider_with(bench.handed()).await;
-	bench.turns(2).await;
-	assert_eq!(bench.known(), Some(Known::False));
-	let shelf = bench.answers.shelf.clone();
-	assert_eq!(shelf.find(SESSION, bench.transcript.receipt.hash(GENESIS)).unwrap(), bench.transcript);
-	assert_eq!(shelf.header(newest().header.root()), Some(newest().header));
-	bench.turns(1).await;
-	let (at, client) = (bench.now().await, bench.node.client().await);
+	let mut fixture = Fixture::new(other_token).await;
+	fixture.provider_with(fixture.handed()).await;
+	fixture.turns(2).await;
+	assert_eq!(fixture.known(), Some(Known::False));
+	let transcript_store = fixture.answers.transcript_store.clone();
+	assert_eq!(transcript_store.find(SESSION, fixture.transcript.receipt.hash(GENESIS)).unwrap(), fixture.transcript);
+	assert_eq!(transcript_store.header(newest().header.root()), Some(newest().header));
+	fixture.turns(1).await;
+	let (at, client) = (fixture.now().await, fixture.node.client().await);
 	let mut posted = Vec::new();
 	for number in 0..=at.block().number {
 		posted.extend(client.posted(client.block_at(number).await.unwrap()).await.unwrap());
 	}
-	let claim: ClaimId = bench.transcript.receipt.claim(GENESIS).unwrap();
+	let claim: ClaimId = fixture.transcript.receipt.claim(GENESIS).unwrap();
 	assert_eq!(posted, [Act::ChallengeAnswer { claim, doubt: 5 }]);
 	// However it ends, that is all.
 	for _ in 0..8 {
-		bench.node.grow(LONGEST_REST);
-		bench.turns(1).await;
+		fixture.node.grow(LONGEST_REST);
+		fixture.turns(1).await;
 	}
-	assert_eq!((bench.known(), bench.sent()), (Some(Known::False), 1));
+	assert_eq!((fixture.known(), fixture.sent()), (Some(Known::False), 1));
 }
 
 #[tokio::test]
 async fn settings_out_of_range_are_disputed_without_a_model_or_a_bond() {
-	let mut bench = Bench::new(|_| {}).await;
-	let mut receipt = bench.transcript.receipt.clone();
+	let mut fixture = Fixture::new(|_| {}).await;
+	let mut receipt = fixture.transcript.receipt.clone();
 	receipt.sampling.temperature = neuroshard_types::F32::new(3e38);
 	// Nobody has such parameters.
 	receipt.parameters = H256::repeat_byte(9);
 	let key = PonwSigner::from_seed(&Seed::random()).unwrap();
-	(bench.transcript.key, bench.transcript.signature) = (Some(key.public()), Some(key.sign_receipt(&receipt, GENESIS)));
-	bench.transcript.receipt = receipt;
+	(fixture.transcript.key, fixture.transcript.signature) = (Some(key.public()), Some(key.sign_receipt(&receipt, GENESIS)));
+	fixture.transcript.receipt = receipt;
 	let info = ProviderInfo { ponw_key: key.public(), ..testing::provider().info };
-	bench.node.answer("Staking", "provider", &Some(ProviderView { info, ..testing::provider() }));
-	bench.draw(Delivery::Undemanded, 2 * DELIVER_TIME);
-	bench.node.fund(NEURO);
-	bench.provider_with(bench.handed()).await;
-	assert!(bench.turns(2).await);
-	assert_eq!(bench.known(), Some(Known::False));
-	assert!(bench.turns(1).await && bench.sent() == 1);
+	fixture.node.answer("Staking", "provider", &Some(ProviderView { info, ..testing::provider() }));
+	fixture.draw(Delivery::Undemanded, 2 * DELIVER_TIME);
+	fixture.node.fund(NEURO);
+	fixture.provider_with(fixture.handed()).await;
+	assert!(fixture.turns(2).await);
+	assert_eq!(fixture.known(), Some(Known::False));
+	assert!(fixture.turns(1).await && fixture.sent() == 1);
 }
 
 #[tokio::test]
 async fn another_text_than_the_one_that_was_paid_for_is_none_and_the_right_one_is_demanded_in_time() {
-	let mut bench = Bench::new(|_| {}).await;
+	let mut fixture = Fixture::new(|_| {}).await;
 	let other = tokio::task::spawn_blocking(|| answered(somebody(), &newest().params, 1, |_| {})).await.unwrap();
-	bench.provider_with(Handed { transcript: other, ..bench.handed() }).await;
-	assert!(bench.turns(1).await);
-	assert_eq!(bench.known(), Some(Known::Nothing { asked: true }));
-	assert!(!bench.turns(1).await, "it rests");
+	fixture.provider_with(Handed { transcript: other, ..fixture.handed() }).await;
+	assert!(fixture.turns(1).await);
+	assert_eq!(fixture.known(), Some(Known::Nothing { asked: true }));
+	assert!(!fixture.turns(1).await, "it rests");
 	// Half of the time for a demand is over.
-	let now = bench.now().await.block().number;
-	bench.draw(Delivery::Undemanded, now + LONGEST_REST + DELIVER_TIME / 2);
-	bench.node.grow(LONGEST_REST);
-	assert!(bench.turns(1).await);
-	let demand = answer_audits::demand(bench.audit(Delivery::Undemanded, 0).answer).encode(&decoded_metadata()).unwrap();
-	assert!(bench.node.submitted().borrow().iter().any(|sent| sent.ends_with(&demand)) && bench.sent() == 1);
+	let now = fixture.now().await.block().number;
+	fixture.draw(Delivery::Undemanded, now + LONGEST_REST + DELIVER_TIME / 2);
+	fixture.node.grow(LONGEST_REST);
+	assert!(fixture.turns(1).await);
+	let demand = answer_audits::demand(fixture.audit(Delivery::Undemanded, 0).answer).encode(&decoded_metadata()).unwrap();
+	assert!(fixture.node.submitted().borrow().iter().any(|sent| sent.ends_with(&demand)) && fixture.sent() == 1);
 	// It is waited for then, and read from its block.
-	bench.draw(Delivery::Demanded(now + 2 * DELIVER_TIME), now);
-	bench.node.grow(LONGEST_REST);
-	assert!(!bench.turns(1).await);
-	let delivered = answer_audits::deliver(SESSION, 0, bench.handed().into_delivered().unwrap());
-	let block = bench.node.submitter().await.submit(delivered).await.unwrap().block.number;
-	bench.draw(Delivery::Delivered(block), now);
-	assert!(bench.turns(2).await);
-	assert_eq!((bench.known(), bench.sent()), (Some(Known::All), 2));
+	fixture.draw(Delivery::Demanded(now + 2 * DELIVER_TIME), now);
+	fixture.node.grow(LONGEST_REST);
+	assert!(!fixture.turns(1).await);
+	let delivered = answer_audits::deliver(SESSION, 0, fixture.handed().into_delivered().unwrap());
+	let block = fixture.node.submitter().await.submit(delivered).await.unwrap().block.number;
+	fixture.draw(Delivery::Delivered(block), now);
+	assert!(fixture.turns(2).await);
+	assert_eq!((fixture.known(), fixture.sent()), (Some(Known::All), 2));
 }
 
 #[tokio::test]
 async fn a_provider_that_offers_nothing_is_no_reason_to_do_nothing() {
-	let mut bench = Bench::new(|_| {}).await;
-	assert!(bench.turns(1).await);
-	assert_eq!(bench.known(), Some(Known::Nothing { asked: true }));
-	let now = bench.now().await.block().number;
-	bench.draw(Delivery::Undemanded, now + LONGEST_REST + DELIVER_TIME / 2);
-	bench.node.grow(LONGEST_REST);
-	assert!(bench.turns(1).await && bench.sent() == 1);
+	let mut fixture = Fixture::new(|_| {}).await;
+	assert!(fixture.turns(1).await);
+	assert_eq!(fixture.known(), Some(Known::Nothing { asked: true }));
+	let now = fixture.now().await.block().number;
+	fixture.draw(Delivery::Undemanded, now + LONGEST_REST + DELIVER_TIME / 2);
+	fixture.node.grow(LONGEST_REST);
+	assert!(fixture.turns(1).await && fixture.sent() == 1);
 }
 
 #[tokio::test]
 async fn an_answer_that_was_drawn_after_a_thousand_others_is_demanded_in_time() {
-	let mut bench = Bench::new(|_| {}).await;
-	let now = bench.now().await.block().number;
+	let mut fixture = Fixture::new(|_| {}).await;
+	let now = fixture.now().await.block().number;
 	// Their texts can be demanded no more, and nobody hands them over.
 	let others = (1_000..=2_000).map(|session| {
-		let mut audit = bench.audit(Delivery::Undemanded, now);
+		let mut audit = fixture.audit(Delivery::Undemanded, now);
 		(audit.answer.session, audit.closes_at) = (session, 3 * DELIVER_TIME);
 		audit
 	});
-	let all: Vec<AnswerAuditView> = others.chain([bench.audit(Delivery::Undemanded, now + DELIVER_TIME / 2)]).collect();
-	bench.node.answer_by("Disputes", "answer_audits_of", move |mut input| {
+	let all: Vec<AnswerAuditView> = others.chain([fixture.audit(Delivery::Undemanded, now + DELIVER_TIME / 2)]).collect();
+	fixture.node.answer_by("Disputes", "answer_audits_of", move |mut input| {
 		let (_, after) = <(AccountId, Option<(BlockNumber, AnswerId)>)>::decode(&mut input).unwrap();
 		let behind = after.map_or(0, |(_, after)| all.iter().position(|audit| audit.answer == after).unwrap() + 1);
 		all[behind..].iter().take(PAGE as usize).collect::<Vec<_>>().encode()
 	});
-	let demand = answer_audits::demand(bench.audit(Delivery::Undemanded, 0).answer).encode(&decoded_metadata()).unwrap();
+	let demand = answer_audits::demand(fixture.audit(Delivery::Undemanded, 0).answer).encode(&decoded_metadata()).unwrap();
 	// It is asked for, and then demanded, before all others.
 	for _ in 0..2 {
-		assert!(bench.turns(1).await);
-		bench.node.grow(LONGEST_REST);
+		assert!(fixture.turns(1).await);
+		fixture.node.grow(LONGEST_REST);
 	}
-	assert!(bench.node.submitted().borrow().iter().any(|sent| sent.ends_with(&demand)) && bench.sent() == 1);
+	assert!(fixture.node.submitted().borrow().iter().any(|sent| sent.ends_with(&demand)) && fixture.sent() == 1);
 }
 
 /// A provider that offers nothing, and whose text is due to be demanded.
-async fn due() -> Bench {
-	let mut bench = Bench::new(|_| {}).await;
-	assert!(bench.turns(1).await);
-	bench.node.grow(LONGEST_REST);
-	let now = bench.now().await.block().number;
-	bench.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
-	bench
+async fn due() -> Fixture {
+	let mut fixture = Fixture::new(|_| {}).await;
+	assert!(fixture.turns(1).await);
+	fixture.node.grow(LONGEST_REST);
+	let now = fixture.now().await.block().number;
+	fixture.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
+	fixture
 }
 
 #[tokio::test]
 async fn who_cannot_pay_the_deposit_demands_nothing_and_pays_no_fee_before_it_can() {
-	let mut bench = due().await;
-	bench.node.fund(NEURO);
+	let mut fixture = due().await;
+	fixture.node.fund(NEURO);
 	for _ in 0..3 {
-		assert!(bench.turns(1).await && bench.sent() == 0);
-		let now = bench.now().await.block().number + LONGEST_REST;
-		bench.node.grow(LONGEST_REST);
-		bench.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
+		assert!(fixture.turns(1).await && fixture.sent() == 0);
+		let now = fixture.now().await.block().number + LONGEST_REST;
+		fixture.node.grow(LONGEST_REST);
+		fixture.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
 	}
-	bench.node.fund(2 * NEURO);
-	assert!(bench.turns(1).await && bench.sent() == 1);
+	fixture.node.fund(2 * NEURO);
+	assert!(fixture.turns(1).await && fixture.sent() == 1);
 }
 
 #[tokio::test]
 async fn no_more_is_spent_on_a_provider_than_its_stake_is_worth() {
-	let mut bench = due().await;
-	let now = bench.now().await.block().number;
-	bench.answers.budget.note(&somebody(), now);
-	assert!(bench.turns(1).await && bench.sent() == 0);
-	bench.answers.budget = Budget::default();
-	bench.node.grow(LONGEST_REST);
-	let now = bench.now().await.block().number;
-	bench.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
-	assert!(bench.turns(1).await && bench.sent() == 1);
+	let mut fixture = due().await;
+	let now = fixture.now().await.block().number;
+	fixture.answers.budget.note(&somebody(), now);
+	assert!(fixture.turns(1).await && fixture.sent() == 0);
+	fixture.answers.budget = Budget::default();
+	fixture.node.grow(LONGEST_REST);
+	let now = fixture.now().await.block().number;
+	fixture.draw(Delivery::Undemanded, now + DELIVER_TIME / 4);
+	assert!(fixture.turns(1).await && fixture.sent() == 1);
 }

@@ -145,18 +145,18 @@ impl Auditor {
 		let now = at.block().number;
 		self.measure(at).await;
 		// Who is too slow stays off the list for as long, and tries again then.
-		self.desk.pace.forget_before(now.saturating_sub(rules.window));
-		let (has_ms, status) = (rules.seal_time.and_then(|blocks| self.desk.pace.blocks_ms(blocks)), self.reporter.current());
+		self.samples.pace.forget_before(now.saturating_sub(rules.window));
+		let (has_ms, status) = (rules.seal_time.and_then(|blocks| self.samples.pace.blocks_ms(blocks)), self.reporter.current());
 		for (run, view) in at.run_views(at.runs().await?).await? {
 			let (config, can_be_drawn) = (&view.config, view.approved && view.status == RunStatus::Active);
 			if can_be_drawn || audits.iter().any(|audit| audit.run == run) {
 				most = most.max(self.reserves.of(at, run, config).await?);
 			}
 			if let Some(speed) = status.tokens_per_second_alone.filter(|_| status.run == Some(run)) {
-				self.desk.pace.note_training(run, config, speed, now);
+				self.samples.pace.note_training(run, config, speed, now);
 			}
 			if let Some(has_ms) = has_ms.filter(|_| can_be_drawn) {
-				let takes_ms = self.desk.pace.audit_ms(run, config, config.train.inner_steps, provider.info.hardware.gflops.into());
+				let takes_ms = self.samples.pace.audit_ms(run, config, config.train.inner_steps, provider.info.hardware.gflops.into());
 				let longest = efforts.longest.into_iter().chain([Longest { run, takes_ms, has_ms }]);
 				efforts.longest = longest.max_by_key(|audit| audit.takes_ms);
 			}
@@ -170,7 +170,7 @@ impl Auditor {
 	/// Measures how long blocks take, now and then. A node may not have earlier states yet.
 	async fn measure(&self, at: &ChainAt) {
 		let now = at.block().number;
-		if self.desk.pace.knows_blocks(now) {
+		if self.samples.pace.knows_blocks(now) {
 			return;
 		}
 		let times = async {
@@ -178,7 +178,7 @@ impl Auditor {
 			Ok::<_, ChainError>(((before.number, self.client.at(before).await?.time().await?), (now, at.time().await?)))
 		};
 		match times.await {
-			Ok((earlier, later)) => self.desk.pace.note_blocks(earlier, later),
+			Ok((earlier, later)) => self.samples.pace.note_blocks(earlier, later),
 			Err(error) => tracing::debug!("how long blocks take is not known yet: {error}"),
 		}
 	}

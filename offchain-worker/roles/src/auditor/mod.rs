@@ -11,8 +11,8 @@ mod step;
 use super::{
 	actor::{guarded::guarded, told::Told},
 	defence::reserves::Reserves,
-	desk::Desk,
 	leave::LEAVE_FILE,
+	samples::Samples,
 	WorkerError,
 };
 use crate::status::Reporter;
@@ -42,7 +42,7 @@ pub(super) struct Auditor {
 	submitter: Submitter,
 	me: AccountId,
 	reporter: Reporter,
-	desk: Desk,
+	samples: Samples,
 	reserves: Reserves,
 	rules: Option<Rules>,
 	place: Place,
@@ -59,7 +59,7 @@ pub(super) struct Auditor {
 }
 
 impl Auditor {
-	pub(super) fn new(base: PathBuf, client: ChainClient, submitter: Submitter, reporter: Reporter, desk: Desk) -> Self {
+	pub(super) fn new(base: PathBuf, client: ChainClient, submitter: Submitter, reporter: Reporter, samples: Samples) -> Self {
 		let me = submitter.who().clone();
 		Self {
 			base,
@@ -67,7 +67,7 @@ impl Auditor {
 			submitter,
 			me,
 			reporter,
-			desk,
+			samples,
 			reserves: Reserves::default(),
 			rules: None,
 			place: Place::default(),
@@ -104,9 +104,9 @@ impl Auditor {
 		self.look_after_challenges().await?;
 		self.place.note(seen.verifiers.contains(&self.me), seen.held, seen.now, seen.rules.window);
 		for audit in &seen.audits {
-			give_up(&self.desk, audit, seen.now)?;
+			give_up(&self.samples, audit, seen.now)?;
 		}
-		self.desk.keep_only(&seen.audits);
+		self.samples.keep_only(&seen.audits);
 		self.show(&seen);
 		match self.steps(&seen).into_iter().next() {
 			Some(step) => self.take(step, &seen, heads).await.map(|()| true),
@@ -117,7 +117,7 @@ impl Auditor {
 	/// Returns the steps to send, the most urgent first.
 	fn steps(&self, seen: &Seen) -> Vec<Step> {
 		let answers = seen.audits.iter().filter_map(|audit| {
-			let note = self.desk.note_of(audit)?;
+			let note = self.samples.note_of(audit)?;
 			let finalized = seen.finalized.iter().find(|then| (then.run, then.round) == (audit.run, audit.round));
 			answer(audit, &note, finalized, self.seal(&note), seen.now)
 		});
@@ -177,7 +177,7 @@ impl Auditor {
 		let mut open = Vec::new();
 		for (step, block) in std::mem::take(&mut self.made) {
 			match (self.client.is_final(block).await, &step) {
-				(Ok(Some(true)), Step::Challenge { run, round, .. }) => self.desk.note_challenged(*run, *round)?,
+				(Ok(Some(true)), Step::Challenge { run, round, .. }) => self.samples.note_challenged(*run, *round)?,
 				(Ok(Some(_)), _) => {}
 				(Ok(None) | Err(_), _) => open.push((step, block)),
 			}
@@ -203,7 +203,7 @@ impl Auditor {
 				let open = is_open_challenge(&step, &error);
 				self.refused.push((step.clone(), seen.now.saturating_add(rest(&step, &error, seen.rules.window))));
 				match step {
-					Step::Challenge { run, round, .. } if !open => self.desk.note_challenged(run, round),
+					Step::Challenge { run, round, .. } if !open => self.samples.note_challenged(run, round),
 					_ => Ok(()),
 				}
 			}
@@ -282,12 +282,12 @@ fn rest(step: &Step, error: &ChainError, window: BlockNumber) -> BlockNumber {
 }
 
 /// Has it reported that something could not be fetched, or else that this machine is too slow, if there is no sample and the time for it is nearly over.
-fn give_up(desk: &Desk, audit: &AuditView, now: BlockNumber) -> Result<(), WorkerError> {
-	if !is_last_call(audit, now) || desk.note_of(audit).is_some() {
+fn give_up(samples: &Samples, audit: &AuditView, now: BlockNumber) -> Result<(), WorkerError> {
+	if !is_last_call(audit, now) || samples.note_of(audit).is_some() {
 		return Ok(());
 	}
-	let report = if desk.is_out_of_reach(audit) { Report::Unavailable } else { Report::TooSlow };
-	desk.note_report(audit, report, now)
+	let report = if samples.is_out_of_reach(audit) { Report::Unavailable } else { Report::TooSlow };
+	samples.note_report(audit, report, now)
 }
 
 #[cfg(test)]

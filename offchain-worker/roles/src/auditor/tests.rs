@@ -30,7 +30,7 @@ fn drawn() -> AuditView {
 }
 
 /// A node and a folder, on which auditors are started and ended.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	base: tempfile::TempDir,
 	me: AccountId,
@@ -38,7 +38,7 @@ struct Bench {
 	reporter: Reporter,
 }
 
-impl Bench {
+impl Fixture {
 	async fn new() -> Self {
 		Self::with(|_| Fate::Included).await
 	}
@@ -63,13 +63,13 @@ impl Bench {
 		Self { node, base: tempfile::tempdir().unwrap(), me, genesis, reporter: Reporter::new(Status::default()) }
 	}
 
-	fn desk(&self) -> Desk {
-		Desk::open(self.base.path())
+	fn samples(&self) -> Samples {
+		Samples::open(self.base.path())
 	}
 
 	async fn auditor(&self) -> Auditor {
 		let (client, submitter) = (self.node.client().await, self.node.submitter().await);
-		Auditor::new(self.base.path().to_path_buf(), client, submitter, self.reporter.clone(), self.desk())
+		Auditor::new(self.base.path().to_path_buf(), client, submitter, self.reporter.clone(), self.samples())
 	}
 
 	/// An auditor of a new process.
@@ -97,128 +97,128 @@ impl Bench {
 	}
 
 	fn seal(&self) -> H256 {
-		self.desk().note_of(&drawn()).unwrap().seal(self.genesis, &self.me)
+		self.samples().note_of(&drawn()).unwrap().seal(self.genesis, &self.me)
 	}
 }
 
 #[tokio::test]
 async fn a_sample_is_sealed_then_reported_and_a_false_one_of_the_partner_disputed_with_restarts_in_between() {
-	let bench = Bench::new().await;
-	let (running, stop) = bench.start().await;
-	assert_eq!(bench.sent(&audits::enroll()).await, 1, "it enrolls by itself");
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
-	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	let fixture = Fixture::new().await;
+	let (running, stop) = fixture.start().await;
+	assert_eq!(fixture.sent(&audits::enroll()).await, 1, "it enrolls by itself");
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
+	fixture.node.answer("Disputes", "audits_of", &vec![drawn()]);
 	stop.cancel();
 	running.await.unwrap();
 
 	// The verifier computes a sample, the process ends, and another one finds it on disk.
-	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
-	let (running, stop) = bench.start().await;
-	bench.sent(&audits::seal(1, 2, bench.seal())).await;
-	let sealed = AuditView { sealed: Some(bench.seal()), ..drawn() };
-	bench.node.answer("Disputes", "audits_of", &vec![sealed.clone()]);
+	fixture.samples().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let (running, stop) = fixture.start().await;
+	fixture.sent(&audits::seal(1, 2, fixture.seal())).await;
+	let sealed = AuditView { sealed: Some(fixture.seal()), ..drawn() };
+	fixture.node.answer("Disputes", "audits_of", &vec![sealed.clone()]);
 	stop.cancel();
 	running.await.unwrap();
-	let salt = bench.desk().note_of(&drawn()).unwrap().salt;
+	let salt = fixture.samples().note_of(&drawn()).unwrap().salt;
 	let report = audits::report(1, 2, salt, Report::Sample(OWN));
-	let opens = |bench: &Bench| {
+	let opens = |fixture: &Fixture| {
 		let call = report.encode(&decoded_metadata()).unwrap();
-		bench.node.submitted().borrow().iter().any(|one| one.ends_with(&call))
+		fixture.node.submitted().borrow().iter().any(|one| one.ends_with(&call))
 	};
-	assert!(!opens(&bench), "the partner can seal yet");
+	assert!(!opens(&fixture), "the partner can seal yet");
 
-	let (running, stop) = bench.start().await;
-	bench.node.answer("Disputes", "audits_of", &vec![AuditView { phase: AuditPhase::Reporting, partner_sealed: true, ..sealed.clone() }]);
-	bench.sent(&report).await;
+	let (running, stop) = fixture.start().await;
+	fixture.node.answer("Disputes", "audits_of", &vec![AuditView { phase: AuditPhase::Reporting, partner_sealed: true, ..sealed.clone() }]);
+	fixture.sent(&report).await;
 	let both =
 		|report, partner| AuditView { phase: AuditPhase::Waiting, report: Some(report), partner_report: Some(partner), ..sealed.clone() };
-	bench.node.answer("Disputes", "audits_of", &vec![both(Report::Sample(OWN), Report::Sample(H256([6; 32])))]);
-	bench.sent(&audits::challenge(1, 2, AccountId::new([2; 32]))).await;
-	bench.reporter.subscribe().wait_for(|status| status.audits.challenged == 1).await.unwrap();
+	fixture.node.answer("Disputes", "audits_of", &vec![both(Report::Sample(OWN), Report::Sample(H256([6; 32])))]);
+	fixture.sent(&audits::challenge(1, 2, AccountId::new([2; 32]))).await;
+	fixture.reporter.subscribe().wait_for(|status| status.audits.challenged == 1).await.unwrap();
 	let noted = async {
-		while !bench.desk().note_of(&drawn()).unwrap().challenged {
+		while !fixture.samples().note_of(&drawn()).unwrap().challenged {
 			tokio::task::yield_now().await;
 		}
 	};
 	tokio::time::timeout(Duration::from_secs(60), noted).await.expect("it is final, and not disputed again");
 	stop.cancel();
 	running.await.unwrap();
-	let status = bench.reporter.current().audits;
+	let status = fixture.reporter.current().audits;
 	assert_eq!((status.enrolled, status.open, status.reported, status.unavailable), (true, 0, 1, 0));
 }
 
 #[tokio::test]
 async fn an_operator_seals_what_binds_the_account_that_it_acts_for() {
-	let mut bench = Bench::new().await;
-	bench.me = AccountId::new([0x0b; 32]);
-	bench.node.answer("Staking", "owner_of", &Some(bench.me.clone()));
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
-	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
-	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let mut fixture = Fixture::new().await;
+	fixture.me = AccountId::new([0x0b; 32]);
+	fixture.node.answer("Staking", "owner_of", &Some(fixture.me.clone()));
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
+	fixture.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	fixture.samples().note_sample(&drawn(), Some(OWN), 0).unwrap();
 	let stop = CancellationToken::new();
-	let submitter = Submitter::spawn_for(bench.node.client().await, Account::from_secret("//Alice").unwrap(), bench.me.clone());
-	let base = bench.base.path().to_path_buf();
-	let auditor = Auditor::new(base, bench.node.client().await, submitter, bench.reporter.clone(), bench.desk());
+	let submitter = Submitter::spawn_for(fixture.node.client().await, Account::from_secret("//Alice").unwrap(), fixture.me.clone());
+	let base = fixture.base.path().to_path_buf();
+	let auditor = Auditor::new(base, fixture.node.client().await, submitter, fixture.reporter.clone(), fixture.samples());
 	let running = tokio::spawn(auditor.run(stop.clone()));
-	bench.sent(&audits::seal(1, 2, bench.seal())).await;
+	fixture.sent(&audits::seal(1, 2, fixture.seal())).await;
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_worker_that_leaves_is_drawn_no_more() {
-	let bench = Bench::new().await;
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
-	std::fs::write(bench.base.path().join(LEAVE_FILE), b"").unwrap();
-	let (running, stop) = bench.start().await;
-	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	let fixture = Fixture::new().await;
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
+	std::fs::write(fixture.base.path().join(LEAVE_FILE), b"").unwrap();
+	let (running, stop) = fixture.start().await;
+	assert_eq!(fixture.sent(&audits::resign()).await, 1);
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_challenge_in_a_block_that_another_branch_won_over_is_made_again() {
-	let bench = Bench::new().await;
-	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let fixture = Fixture::new().await;
+	fixture.samples().note_sample(&drawn(), Some(OWN), 0).unwrap();
 	let other = Some(Report::Sample(H256([6; 32])));
 	let reported = AuditView { phase: AuditPhase::Waiting, report: Some(Report::Sample(OWN)), partner_report: other, ..drawn() };
-	bench.node.answer("Disputes", "audits_of", &vec![reported]);
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
-	let mut auditor = bench.auditor().await;
+	fixture.node.answer("Disputes", "audits_of", &vec![reported]);
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
+	let mut auditor = fixture.auditor().await;
 	next_sent(&mut auditor).await;
 	let challenge = audits::challenge(1, 2, AccountId::new([2; 32]));
-	assert_eq!(bench.sent(&challenge).await, 1);
+	assert_eq!(fixture.sent(&challenge).await, 1);
 	let [(_, block)] = auditor.made.as_mut_slice() else { panic!("it is not final yet") };
 	block.hash = H256::repeat_byte(9);
 	next_sent(&mut auditor).await;
-	assert_eq!(bench.node.submitted().borrow().len(), 2);
+	assert_eq!(fixture.node.submitted().borrow().len(), 2);
 	// The second one stays.
 	let heads = auditor.client.follow(Heads::default(), |_| {});
 	while !auditor.made.is_empty() {
 		assert!(!auditor.turn(heads.clone()).await.unwrap());
 	}
-	assert!(bench.desk().note_of(&drawn()).unwrap().challenged);
-	assert_eq!(bench.node.submitted().borrow().len(), 2);
+	assert!(fixture.samples().note_of(&drawn()).unwrap().challenged);
+	assert_eq!(fixture.node.submitted().borrow().len(), 2);
 }
 
 #[tokio::test]
 async fn an_account_that_cannot_pay_for_disputes_resigns_seals_what_it_was_drawn_for_and_enrolls_when_it_can() {
-	let bench = Bench::new().await;
-	bench.lack(NEURO / 1_000_000).await;
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
-	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
-	let (running, stop) = bench.start().await;
-	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	let fixture = Fixture::new().await;
+	fixture.lack(NEURO / 1_000_000).await;
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
+	fixture.samples().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	let (running, stop) = fixture.start().await;
+	assert_eq!(fixture.sent(&audits::resign()).await, 1);
 	let waiting = |status: &Status| status.audits.waiting.clone();
-	let mut status = bench.reporter.subscribe();
+	let mut status = fixture.reporter.subscribe();
 	let words = waiting(&status.wait_for(|status| waiting(status).is_some()).await.unwrap()).unwrap();
 	assert!(words.contains("send this account 0.000001 NEURO"), "{words}");
-	bench.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
-	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
-	bench.sent(&audits::seal(1, 2, bench.seal())).await;
-	bench.node.answer("Disputes", "audits_of", &vec![AuditView { sealed: Some(bench.seal()), ..drawn() }]);
-	bench.lack(0).await;
-	bench.sent(&audits::enroll()).await;
+	fixture.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
+	fixture.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	fixture.sent(&audits::seal(1, 2, fixture.seal())).await;
+	fixture.node.answer("Disputes", "audits_of", &vec![AuditView { sealed: Some(fixture.seal()), ..drawn() }]);
+	fixture.lack(0).await;
+	fixture.sent(&audits::enroll()).await;
 	status.wait_for(|status| waiting(status).is_none()).await.unwrap();
 	stop.cancel();
 	running.await.unwrap();
@@ -226,16 +226,16 @@ async fn an_account_that_cannot_pay_for_disputes_resigns_seals_what_it_was_drawn
 
 #[tokio::test]
 async fn a_machine_that_could_not_run_a_round_again_in_time_resigns_and_says_so_before_it_is_drawn() {
-	let bench = Bench::new().await;
-	bench.lack(0).await;
-	bench.node.block_ms(1_000);
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let fixture = Fixture::new().await;
+	fixture.lack(0).await;
+	fixture.node.block_ms(1_000);
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
 	// 20 blocks for sealing. It trains 1 token in a second, and a round has more than 20 of them.
-	bench.reporter.update(|status| (status.run, status.tokens_per_second_alone) = (Some(1), Some(1.0)));
-	let (running, stop) = bench.start().await;
-	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	fixture.reporter.update(|status| (status.run, status.tokens_per_second_alone) = (Some(1), Some(1.0)));
+	let (running, stop) = fixture.start().await;
+	assert_eq!(fixture.sent(&audits::resign()).await, 1);
 	let waiting = |status: &Status| status.audits.waiting.clone();
-	let mut status = bench.reporter.subscribe();
+	let mut status = fixture.reporter.subscribe();
 	let words = waiting(&status.wait_for(|status| waiting(status).is_some()).await.unwrap()).unwrap();
 	assert!(words.contains("run 1 again takes this machine about") && words.contains("has 20 s"), "{words}");
 	stop.cancel();
@@ -244,39 +244,39 @@ async fn a_machine_that_could_not_run_a_round_again_in_time_resigns_and_says_so_
 
 #[tokio::test]
 async fn a_machine_that_is_fast_enough_enrolls() {
-	let bench = Bench::new().await;
-	bench.lack(0).await;
-	bench.node.block_ms(1_000);
-	bench.reporter.update(|status| (status.run, status.tokens_per_second_alone) = (Some(1), Some(1e9)));
+	let fixture = Fixture::new().await;
+	fixture.lack(0).await;
+	fixture.node.block_ms(1_000);
+	fixture.reporter.update(|status| (status.run, status.tokens_per_second_alone) = (Some(1), Some(1e9)));
 	let mut fast = provider();
 	fast.info.hardware.gflops = 1_000_000;
-	bench.node.answer("Staking", "provider", &Some(fast));
-	let (running, stop) = bench.start().await;
-	assert_eq!(bench.sent(&audits::enroll()).await, 1);
+	fixture.node.answer("Staking", "provider", &Some(fast));
+	let (running, stop) = fixture.start().await;
+	assert_eq!(fixture.sent(&audits::enroll()).await, 1);
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_machine_that_was_busy_at_an_audit_enrolls_again_a_challenge_window_later() {
-	let bench = Bench::new().await;
-	bench.lack(0).await;
-	bench.node.block_ms(1_000);
+	let fixture = Fixture::new().await;
+	fixture.lack(0).await;
+	fixture.node.block_ms(1_000);
 	let mut fast = provider();
 	fast.info.hardware.gflops = 1_000_000;
-	bench.node.answer("Staking", "provider", &Some(fast));
-	let mut auditor = bench.auditor().await;
+	fixture.node.answer("Staking", "provider", &Some(fast));
+	let mut auditor = fixture.auditor().await;
 	let config = auditor.client.now().await.unwrap().run(1).await.unwrap().unwrap().config;
 	// Before that nobody knows how long blocks take.
 	while best(&auditor).await <= 2 * crate::pace::FEWEST_BLOCKS {}
 	let busy = best(&auditor).await;
-	auditor.desk.pace.note_audit((1, &config), config.train.inner_steps, Duration::from_secs(100_000), Priority::Normal, busy);
+	auditor.samples.pace.note_audit((1, &config), config.train.inner_steps, Duration::from_secs(100_000), Priority::Normal, busy);
 	let heads = auditor.client.follow(Heads::default(), |_| {});
 	assert!(!auditor.turn(heads).await.unwrap(), "it is too slow");
-	assert!(bench.reporter.current().audits.waiting.unwrap().contains("run 1 again takes this machine about"));
+	assert!(fixture.reporter.current().audits.waiting.unwrap().contains("run 1 again takes this machine about"));
 	let again = next_sent(&mut auditor).await;
 	assert!(again > busy + WINDOW, "{again} after {busy}");
-	assert_eq!(bench.sent(&audits::enroll()).await, 1);
+	assert_eq!(fixture.sent(&audits::enroll()).await, 1);
 }
 
 async fn best(auditor: &Auditor) -> BlockNumber {
@@ -292,23 +292,23 @@ async fn next_sent(auditor: &mut Auditor) -> BlockNumber {
 
 #[tokio::test]
 async fn whoever_was_dropped_enrolls_again_a_challenge_window_later() {
-	let bench = Bench::new().await;
-	let mut auditor = bench.auditor().await;
+	let fixture = Fixture::new().await;
+	let mut auditor = fixture.auditor().await;
 	let heads = auditor.client.follow(Heads::default(), |_| {});
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
 	assert!(!auditor.turn(heads.clone()).await.unwrap());
-	bench.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
+	fixture.node.answer("Disputes", "verifiers", &Vec::<AccountId>::new());
 	let dropped = best(&auditor).await;
 	assert!(!auditor.turn(heads).await.unwrap(), "the chain keeps its old place for two epochs");
 	let again = next_sent(&mut auditor).await;
 	assert!(again >= dropped + WINDOW, "{again} after {dropped}");
-	assert_eq!(bench.sent(&audits::enroll()).await, 1);
+	assert_eq!(fixture.sent(&audits::enroll()).await, 1);
 }
 
 #[tokio::test]
 async fn whoever_was_refused_does_not_pay_for_that_again_soon() {
-	let bench = Bench::with(|_| Fate::Failed).await;
-	let mut auditor = bench.auditor().await;
+	let fixture = Fixture::with(|_| Fate::Failed).await;
+	let mut auditor = fixture.auditor().await;
 	let refused = best(&auditor).await;
 	next_sent(&mut auditor).await;
 	let again = next_sent(&mut auditor).await;
@@ -334,91 +334,91 @@ fn only_who_was_on_the_list_a_short_while_ago_waits_for_a_challenge_window() {
 
 #[tokio::test]
 async fn who_opened_a_dispute_stays_on_the_list_until_that_is_over() {
-	let bench = Bench::new().await;
-	bench.lack(1).await;
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let fixture = Fixture::new().await;
+	fixture.lack(1).await;
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
 	let game = |challenger: &AccountId| {
 		let who = AccountId::new([2; 32]);
 		vec![(ClaimId { run: 1, round: 2, kind: ClaimKind::Audit, who }, challenger.clone())]
 	};
-	bench.node.answer("Disputes", "games_of", &game(&bench.me));
-	let mut auditor = bench.auditor().await;
+	fixture.node.answer("Disputes", "games_of", &game(&fixture.me));
+	let mut auditor = fixture.auditor().await;
 	let heads = auditor.client.follow(Heads::default(), |_| {});
 	assert!(!auditor.turn(heads).await.unwrap());
 	// One that somebody else opened holds none of its money.
-	bench.node.answer("Disputes", "games_of", &game(&AccountId::new([3; 32])));
+	fixture.node.answer("Disputes", "games_of", &game(&AccountId::new([3; 32])));
 	next_sent(&mut auditor).await;
-	assert_eq!(bench.sent(&audits::resign()).await, 1);
+	assert_eq!(fixture.sent(&audits::resign()).await, 1);
 }
 
 #[tokio::test]
 async fn whoever_has_nothing_at_stake_any_more_seals_nothing() {
-	let bench = Bench::new().await;
-	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
-	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
-	let mut auditor = bench.auditor().await;
+	let fixture = Fixture::new().await;
+	fixture.samples().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	fixture.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
+	let mut auditor = fixture.auditor().await;
 	let slashed = ProviderView { status: ProviderStatus::Chilled, bonded: 0, ..provider() };
-	bench.node.answer("Staking", "provider", &Some(slashed));
+	fixture.node.answer("Staking", "provider", &Some(slashed));
 	next_sent(&mut auditor).await;
-	assert_eq!(bench.sent(&audits::resign()).await, 1);
-	bench.node.answer("Staking", "provider", &Some(provider()));
+	assert_eq!(fixture.sent(&audits::resign()).await, 1);
+	fixture.node.answer("Staking", "provider", &Some(provider()));
 	next_sent(&mut auditor).await;
-	assert_eq!(bench.sent(&audits::seal(1, 2, bench.seal())).await, 2);
+	assert_eq!(fixture.sent(&audits::seal(1, 2, fixture.seal())).await, 2);
 }
 
 #[tokio::test]
 async fn whoever_was_demoted_seals_what_it_was_drawn_for_and_then_resigns() {
-	let bench = Bench::new().await;
-	bench.desk().note_sample(&drawn(), Some(OWN), 0).unwrap();
-	bench.node.answer("Disputes", "audits_of", &vec![drawn()]);
-	bench.node.answer("Disputes", "verifiers", &vec![bench.me.clone()]);
+	let fixture = Fixture::new().await;
+	fixture.samples().note_sample(&drawn(), Some(OWN), 0).unwrap();
+	fixture.node.answer("Disputes", "audits_of", &vec![drawn()]);
+	fixture.node.answer("Disputes", "verifiers", &vec![fixture.me.clone()]);
 	let mut demoted = provider();
 	demoted.info.roles = Roles::only(Role::Worker);
-	bench.node.answer("Staking", "provider", &Some(demoted));
-	let mut auditor = bench.auditor().await;
+	fixture.node.answer("Staking", "provider", &Some(demoted));
+	let mut auditor = fixture.auditor().await;
 	next_sent(&mut auditor).await;
-	assert_eq!(bench.sent(&audits::seal(1, 2, bench.seal())).await, 1);
-	bench.node.answer("Disputes", "audits_of", &vec![AuditView { sealed: Some(bench.seal()), ..drawn() }]);
+	assert_eq!(fixture.sent(&audits::seal(1, 2, fixture.seal())).await, 1);
+	fixture.node.answer("Disputes", "audits_of", &vec![AuditView { sealed: Some(fixture.seal()), ..drawn() }]);
 	next_sent(&mut auditor).await;
-	assert_eq!(bench.sent(&audits::resign()).await, 2);
+	assert_eq!(fixture.sent(&audits::resign()).await, 2);
 }
 
 #[test]
 fn what_is_not_there_when_the_time_is_nearly_over_is_reported_with_its_reason() {
 	let base = tempfile::tempdir().unwrap();
-	let desk = Desk::open(base.path());
+	let samples = Samples::open(base.path());
 	let audit = AuditView { deadline: 120, closes_at: 200, ..drawn() };
-	desk.note_reach(&audit, false);
-	give_up(&desk, &audit, 110).unwrap();
-	assert_eq!(desk.note_of(&audit), None, "somebody may have it yet");
-	give_up(&desk, &audit, 117).unwrap();
-	assert_eq!(desk.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
+	samples.note_reach(&audit, false);
+	give_up(&samples, &audit, 110).unwrap();
+	assert_eq!(samples.note_of(&audit), None, "somebody may have it yet");
+	give_up(&samples, &audit, 117).unwrap();
+	assert_eq!(samples.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
 	// It may be sealed: what comes later is too late.
-	desk.note_sample(&audit, Some(OWN), 118).unwrap();
-	assert_eq!(desk.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
+	samples.note_sample(&audit, Some(OWN), 118).unwrap();
+	assert_eq!(samples.note_of(&audit).map(|note| note.report), Some(Report::Unavailable));
 
 	let other = AuditView { round: 3, ..audit };
-	desk.note_reach(&other, false);
-	desk.note_reach(&other, true);
-	give_up(&desk, &other, 110).unwrap();
-	assert_eq!(desk.note_of(&other), None, "it came in the end, and there is time left");
-	give_up(&desk, &other, 117).unwrap();
-	assert_eq!(desk.note_of(&other).map(|note| note.report), Some(Report::TooSlow), "it was not computed in time");
+	samples.note_reach(&other, false);
+	samples.note_reach(&other, true);
+	give_up(&samples, &other, 110).unwrap();
+	assert_eq!(samples.note_of(&other), None, "it came in the end, and there is time left");
+	give_up(&samples, &other, 117).unwrap();
+	assert_eq!(samples.note_of(&other).map(|note| note.report), Some(Report::TooSlow), "it was not computed in time");
 
 	let third = AuditView { round: 4, ..other };
-	desk.note_sample(&third, Some(OWN), 116).unwrap();
-	give_up(&desk, &third, 117).unwrap();
-	assert_eq!(desk.note_of(&third).map(|note| note.report), Some(Report::Sample(OWN)));
+	samples.note_sample(&third, Some(OWN), 116).unwrap();
+	give_up(&samples, &third, 117).unwrap();
+	assert_eq!(samples.note_of(&third).map(|note| note.report), Some(Report::Sample(OWN)));
 }
 
 #[test]
 fn salts_are_random() {
 	let base = tempfile::tempdir().unwrap();
-	let desk = Desk::open(base.path());
+	let samples = Samples::open(base.path());
 	let second = AuditView { round: 3, ..drawn() };
 	for audit in [&drawn(), &second] {
-		desk.note_sample(audit, Some(OWN), 0).unwrap();
+		samples.note_sample(audit, Some(OWN), 0).unwrap();
 	}
-	assert_ne!(desk.note_of(&drawn()).unwrap().salt, desk.note_of(&second).unwrap().salt);
+	assert_ne!(samples.note_of(&drawn()).unwrap().salt, samples.note_of(&second).unwrap().salt);
 }

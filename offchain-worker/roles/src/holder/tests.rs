@@ -40,7 +40,7 @@ fn challenge(by: u8, shard: u32, deadline: BlockNumber) -> ChallengeView {
 }
 
 /// A node, and a folder with dataset 3 of its chain.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	base: tempfile::TempDir,
 	folder: PathBuf,
@@ -48,7 +48,7 @@ struct Bench {
 	me: AccountId,
 }
 
-impl Bench {
+impl Fixture {
 	/// On a node on which this becomes of extrinsics.
 	async fn new(fate: fn(usize) -> Fate) -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate }).await;
@@ -62,9 +62,9 @@ impl Bench {
 		node.answer("Dataset", "attestation_terms", &terms);
 		node.answer("Staking", "provider", &Some(provider()));
 		let me = node.submitter().await.who().clone();
-		let bench = Self { node, base, folder, manifest, me };
-		bench.attests(&[]);
-		bench
+		let fixture = Self { node, base, folder, manifest, me };
+		fixture.attests(&[]);
+		fixture
 	}
 
 	/// Has the account attest dataset 3 until a block, with these challenges; or nothing.
@@ -117,30 +117,30 @@ impl Bench {
 
 #[tokio::test]
 async fn the_folders_dataset_is_attested_and_withdrawn_when_that_is_not_wanted_any_more() {
-	let bench = Bench::new(|_| Fate::Included).await;
-	let (running, stop) = bench.start(true).await;
-	assert_eq!(bench.sent(&bench.attest()).await, 1);
+	let fixture = Fixture::new(|_| Fate::Included).await;
+	let (running, stop) = fixture.start(true).await;
+	assert_eq!(fixture.sent(&fixture.attest()).await, 1);
 	stop.cancel();
 	running.await.unwrap();
 
-	bench.attests(&[(LATE, vec![])]);
-	let (running, stop) = bench.start(false).await;
-	bench.sent(&bench.withdraw()).await;
+	fixture.attests(&[(LATE, vec![])]);
+	let (running, stop) = fixture.start(false).await;
+	fixture.sent(&fixture.withdraw()).await;
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn an_attestation_that_only_the_pool_refused_is_sent_again_soon() {
-	let bench =
-		Bench::new(|number| if number == 0 { Fate::Refused(1010, "Transaction call is not expected") } else { Fate::Included }).await;
-	let (running, stop) = bench.start(true).await;
-	let attest = bench.attest().encode(&decoded_metadata()).unwrap();
-	let mut submitted = bench.node.submitted();
+	let fixture =
+		Fixture::new(|number| if number == 0 { Fate::Refused(1010, "Transaction call is not expected") } else { Fate::Included }).await;
+	let (running, stop) = fixture.start(true).await;
+	let attest = fixture.attest().encode(&decoded_metadata()).unwrap();
+	let mut submitted = fixture.node.submitted();
 	let both = submitted.wait_for(|all| all.len() == 2).await.unwrap();
 	assert!(both.iter().all(|one| one.ends_with(&attest)));
 	drop(both);
-	let heads = bench.node.client().await.heads().await.unwrap();
+	let heads = fixture.node.client().await.heads().await.unwrap();
 	assert!(heads.best.number < LONG_REST, "{heads:?}");
 	stop.cancel();
 	running.await.unwrap();
@@ -148,88 +148,88 @@ async fn an_attestation_that_only_the_pool_refused_is_sent_again_soon() {
 
 #[tokio::test]
 async fn a_chunk_that_cannot_be_opened_does_not_keep_others_from_being_answered() {
-	let bench = Bench::new(|_| Fate::Included).await;
+	let fixture = Fixture::new(|_| Fate::Included).await;
 	let (lost, good) = (challenge(1, 0, LATE), challenge(2, 1, LATE + 1));
-	let [impossible, possible] = [bench.answer(&lost).await, bench.answer(&good).await];
-	flip(&bench.folder, 0);
-	bench.attests(&[(LATE, vec![lost, good])]);
-	let (running, stop) = bench.start(true).await;
-	bench.sent(&possible).await;
-	assert!(!bench.was_sent(&impossible) && !running.is_finished());
+	let [impossible, possible] = [fixture.answer(&lost).await, fixture.answer(&good).await];
+	flip(&fixture.folder, 0);
+	fixture.attests(&[(LATE, vec![lost, good])]);
+	let (running, stop) = fixture.start(true).await;
+	fixture.sent(&possible).await;
+	assert!(!fixture.was_sent(&impossible) && !running.is_finished());
 	// It is put right in time.
-	flip(&bench.folder, 0);
-	bench.sent(&impossible).await;
+	flip(&fixture.folder, 0);
+	fixture.sent(&impossible).await;
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn an_answer_that_the_chain_refuses_does_not_keep_others_from_being_given() {
-	let bench = Bench::new(|number| if number == 0 { Fate::Failed } else { Fate::Included }).await;
+	let fixture = Fixture::new(|number| if number == 0 { Fate::Failed } else { Fate::Included }).await;
 	let (first, second) = (challenge(1, 0, LATE), challenge(2, 1, LATE + 1));
-	let [refused, taken] = [bench.answer(&first).await, bench.answer(&second).await];
-	bench.attests(&[(LATE, vec![first, second])]);
-	let (running, stop) = bench.start(false).await;
-	assert_eq!(bench.sent(&taken).await, 2);
-	assert!(bench.was_sent(&refused));
+	let [refused, taken] = [fixture.answer(&first).await, fixture.answer(&second).await];
+	fixture.attests(&[(LATE, vec![first, second])]);
+	let (running, stop) = fixture.start(false).await;
+	assert_eq!(fixture.sent(&taken).await, 2);
+	assert!(fixture.was_sent(&refused));
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn an_answer_waits_for_nothing_that_the_account_sent_before() {
-	let bench = Bench::new(|number| if number == 0 { Fate::Kept } else { Fate::Included }).await;
-	let (running, stop) = bench.start(true).await;
-	assert_eq!(bench.sent(&bench.attest()).await, 1);
+	let fixture = Fixture::new(|number| if number == 0 { Fate::Kept } else { Fate::Included }).await;
+	let (running, stop) = fixture.start(true).await;
+	assert_eq!(fixture.sent(&fixture.attest()).await, 1);
 	let asked = challenge(1, 0, LATE);
-	let answer = bench.answer(&asked).await;
-	bench.attests(&[(LATE, vec![asked])]);
-	bench.sent(&answer).await;
+	let answer = fixture.answer(&asked).await;
+	fixture.attests(&[(LATE, vec![asked])]);
+	fixture.sent(&answer).await;
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn who_leaves_withdraws_answers_concludes_what_was_missed_and_removes_what_has_expired() {
-	let bench = Bench::new(|_| Fate::Included).await;
-	bench.attests(&[(LATE, vec![])]);
-	let (client, submitter) = (bench.node.client().await, bench.node.submitter().await);
-	let leaving = Holder::leaving(client, submitter, Some(bench.folder.clone()));
+	let fixture = Fixture::new(|_| Fate::Included).await;
+	fixture.attests(&[(LATE, vec![])]);
+	let (client, submitter) = (fixture.node.client().await, fixture.node.submitter().await);
+	let leaving = Holder::leaving(client, submitter, Some(fixture.folder.clone()));
 	let ended = tokio::spawn(leaving.run_to_the_end(CancellationToken::new()));
-	bench.sent(&bench.withdraw()).await;
+	fixture.sent(&fixture.withdraw()).await;
 	let (missed, asked) = (challenge(1, 0, OVER), challenge(2, 1, LATE));
-	let answer = bench.answer(&asked).await;
-	bench.attests(&[(OVER, vec![asked])]);
-	bench.sent(&answer).await;
-	let conclude = holdings::conclude(3, bench.me.clone(), missed.challenger.clone());
-	bench.attests(&[(OVER, vec![missed])]);
-	bench.sent(&conclude).await;
+	let answer = fixture.answer(&asked).await;
+	fixture.attests(&[(OVER, vec![asked])]);
+	fixture.sent(&answer).await;
+	let conclude = holdings::conclude(3, fixture.me.clone(), missed.challenger.clone());
+	fixture.attests(&[(OVER, vec![missed])]);
+	fixture.sent(&conclude).await;
 	assert!(!ended.is_finished());
-	bench.attests(&[]);
+	fixture.attests(&[]);
 	ended.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_worker_that_is_asked_to_leave_ends_what_it_attests_without_its_folder_too() {
-	let bench = Bench::new(|_| Fate::Included).await;
-	bench.attests(&[(LATE, vec![])]);
-	std::fs::rename(&bench.folder, bench.base.path().join("away")).unwrap();
-	std::fs::write(bench.base.path().join(LEAVE_FILE), b"").unwrap();
-	let (running, stop) = bench.start(true).await;
-	bench.sent(&bench.withdraw()).await;
+	let fixture = Fixture::new(|_| Fate::Included).await;
+	fixture.attests(&[(LATE, vec![])]);
+	std::fs::rename(&fixture.folder, fixture.base.path().join("away")).unwrap();
+	std::fs::write(fixture.base.path().join(LEAVE_FILE), b"").unwrap();
+	let (running, stop) = fixture.start(true).await;
+	fixture.sent(&fixture.withdraw()).await;
 	stop.cancel();
 	running.await.unwrap();
 }
 
 #[tokio::test]
 async fn what_is_attested_of_a_dataset_that_is_gone_is_removed() {
-	let bench = Bench::new(|_| Fate::Included).await;
-	bench.node.answer("Dataset", "datasets", &Vec::<DatasetId>::new());
-	bench.node.answer("Dataset", "dataset", &None::<DatasetView>);
-	bench.attests(&[(LATE, vec![])]);
-	let (running, stop) = bench.start(true).await;
-	bench.sent(&bench.withdraw()).await;
-	assert!(!bench.was_sent(&bench.attest()));
+	let fixture = Fixture::new(|_| Fate::Included).await;
+	fixture.node.answer("Dataset", "datasets", &Vec::<DatasetId>::new());
+	fixture.node.answer("Dataset", "dataset", &None::<DatasetView>);
+	fixture.attests(&[(LATE, vec![])]);
+	let (running, stop) = fixture.start(true).await;
+	fixture.sent(&fixture.withdraw()).await;
+	assert!(!fixture.was_sent(&fixture.attest()));
 	stop.cancel();
 	running.await.unwrap();
 }

@@ -20,7 +20,7 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 /// State that the compute thread holds between jobs.
-pub(super) struct Bench {
+pub(super) struct ThreadState {
 	threads: usize,
 	/// Tells how many bytes of memory are available.
 	available: fn() -> Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Bench {
 	pub(super) next: Option<Checkpoint>,
 }
 
-impl Bench {
+impl ThreadState {
 	fn new(threads: usize, available: fn() -> Option<u64>) -> Self {
 		Self { threads, available, engine: None, current: None, before: None, next: None }
 	}
@@ -129,7 +129,7 @@ impl Prepared<'_> {
 	}
 }
 
-type Job = Box<dyn FnOnce(&mut Bench) + Send>;
+type Job = Box<dyn FnOnce(&mut ThreadState) + Send>;
 
 /// Handle of the compute thread, which ends with the last of them.
 #[derive(Clone)]
@@ -160,11 +160,11 @@ impl Compute {
 			if !lower_thread_priority() {
 				tracing::debug!("the system keeps the compute thread at normal priority");
 			}
-			let mut bench = Bench::new(threads, available_memory);
+			let mut state = ThreadState::new(threads, available_memory);
 			while let Some(job) = incoming.blocking_recv() {
 				let begun = Instant::now();
 				lock(&noted).since = Some(begun);
-				job(&mut bench);
+				job(&mut state);
 				let mut busy = lock(&noted);
 				(busy.over, busy.since) = (busy.over.saturating_add(begun.elapsed()), None);
 			}
@@ -192,14 +192,14 @@ impl Compute {
 	/// before.
 	pub(super) async fn run<T: Send + 'static>(
 		&self,
-		job: impl FnOnce(&mut Bench) -> Result<T, WorkerError> + Send + 'static,
+		job: impl FnOnce(&mut ThreadState) -> Result<T, WorkerError> + Send + 'static,
 	) -> Result<T, WorkerError> {
 		let (answer, result) = oneshot::channel();
 		let waits = Waits::begin(&self.waiting);
-		let job: Job = Box::new(move |bench| {
+		let job: Job = Box::new(move |state| {
 			drop(waits);
-			let done = catch_unwind(AssertUnwindSafe(|| job(bench))).unwrap_or_else(|panic| {
-				bench.clear();
+			let done = catch_unwind(AssertUnwindSafe(|| job(state))).unwrap_or_else(|panic| {
+				state.clear();
 				Err(panicked("a computation", panic.as_ref()))
 			});
 			let _ = answer.send(done);
@@ -238,14 +238,14 @@ mod tests {
 	#[tokio::test]
 	async fn jobs_run_one_after_the_other_and_share_what_the_thread_holds() {
 		let compute = Compute::start(2).unwrap();
-		assert_eq!((compute.times().0, compute.run(|bench| Ok(bench.threads())).await.unwrap()), (Duration::ZERO, 2));
+		assert_eq!((compute.times().0, compute.run(|state| Ok(state.threads())).await.unwrap()), (Duration::ZERO, 2));
 		let job = || Ok((0..1 << 20).fold(Instant::now(), |begun, _| std::hint::black_box(begun)).elapsed());
 		let took = compute.run(move |_| job()).await.unwrap();
 		// It is noted before the next one begins.
 		compute.run(|_| Ok(())).await.unwrap();
 		let (computing, running) = compute.times();
 		assert!(took <= computing && computing <= running);
-		let missing = compute.run(|bench| Ok(bench.current.is_none())).await.unwrap();
+		let missing = compute.run(|state| Ok(state.current.is_none())).await.unwrap();
 		assert!(missing);
 	}
 
@@ -254,20 +254,20 @@ mod tests {
 		let compute = Compute::start(1).unwrap();
 		let died = compute.run::<()>(|_| panic!("a job that panics")).await;
 		assert!(matches!(died, Err(WorkerError::Panicked { .. })));
-		assert_eq!(compute.run(|bench| Ok(bench.threads())).await.unwrap(), 1);
+		assert_eq!(compute.run(|state| Ok(state.threads())).await.unwrap(), 1);
 	}
 
 	#[test]
 	fn nothing_is_made_of_a_run_that_does_not_fit_and_what_was_there_makes_room() {
 		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
-		let mut bench = Bench::new(1, || Some(u64::MAX));
-		bench.prepare(7, &config).unwrap();
-		bench.available = || Some(4_096);
-		bench.prepare(7, &config).unwrap();
-		let refused = bench.prepare(8, &config).map(drop);
-		assert!(matches!(refused, Err(WorkerError::TooLittleMemory { available: 4_096, .. })) && bench.engine.is_none());
+		let mut state = ThreadState::new(1, || Some(u64::MAX));
+		state.prepare(7, &config).unwrap();
+		state.available = || Some(4_096);
+		state.prepare(7, &config).unwrap();
+		let refused = state.prepare(8, &config).map(drop);
+		assert!(matches!(refused, Err(WorkerError::TooLittleMemory { available: 4_096, .. })) && state.engine.is_none());
 		// A machine that does not say what it has is taken at its word.
-		bench.available = || None;
-		bench.prepare(8, &config).unwrap();
+		state.available = || None;
+		state.prepare(8, &config).unwrap();
 	}
 }

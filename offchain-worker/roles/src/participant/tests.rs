@@ -29,7 +29,7 @@ use tokio_util::sync::DropGuard;
 type Games = Vec<(ClaimId, AccountId)>;
 
 /// A node, and a folder for a worker on it.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	base: tempfile::TempDir,
 	reporter: Reporter,
@@ -40,7 +40,7 @@ struct Bench {
 	store: Store,
 }
 
-impl Bench {
+impl Fixture {
 	/// A node on which the account has claims that can be disputed for a long time.
 	async fn new() -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
@@ -77,9 +77,9 @@ impl Bench {
 		let reporter = Reporter::new(Status::default());
 		let stop = CancellationToken::new();
 		let _ending = [stop.clone().drop_guard(), ending.drop_guard()];
-		let bench = Self { node, base, reporter, stop, _ending, net, store };
-		bench.disputable_until(BlockNumber::MAX);
-		bench
+		let fixture = Self { node, base, reporter, stop, _ending, net, store };
+		fixture.disputable_until(BlockNumber::MAX);
+		fixture
 	}
 
 	/// Has the account's claims be disputable until this block.
@@ -138,111 +138,111 @@ impl Bench {
 
 #[tokio::test]
 async fn the_defence_outlives_training_until_nothing_can_be_disputed_any_more() {
-	let bench = Bench::new().await;
-	let worker = bench.start(Some(9)).await;
-	let ended = bench.status(|status| status.ended.is_some()).await;
+	let fixture = Fixture::new().await;
+	let worker = fixture.start(Some(9)).await;
+	let ended = fixture.status(|status| status.ended.is_some()).await;
 	assert!(ended.ended.unwrap().contains("there is no run 9"));
 	// What comes after that is noticed by the verifier, which plays it.
-	bench.dispute();
-	bench.status(|status| status.disputes.open == 1).await;
-	bench.disputable_until(0);
-	let stays = bench
+	fixture.dispute();
+	fixture.status(|status| status.disputes.open == 1).await;
+	fixture.disputable_until(0);
+	let stays = fixture
 		.status(|status| status.task.as_ref().is_some_and(|task| task.contains("1 dispute and") && task.contains("until block 0")))
 		.await;
 	assert!(stays.task.unwrap().contains("stays to defend") && !worker.is_finished());
-	bench.node.answer("Disputes", "games_of", &Games::new());
+	fixture.node.answer("Disputes", "games_of", &Games::new());
 	let error = worker.await.unwrap().unwrap_err();
 	assert!(matches!(error, WorkerError::UnknownRun(9)), "{error}");
 }
 
 #[tokio::test]
 async fn whoever_has_nothing_at_stake_is_told_of_a_wrong_run_at_once() {
-	let bench = Bench::new().await;
-	bench.node.answer("Staking", "provider", &None::<ProviderView>);
-	let error = bench.start(Some(9)).await.await.unwrap().unwrap_err();
+	let fixture = Fixture::new().await;
+	fixture.node.answer("Staking", "provider", &None::<ProviderView>);
+	let error = fixture.start(Some(9)).await.await.unwrap().unwrap_err();
 	assert!(matches!(error, WorkerError::UnknownRun(9)), "{error}");
 }
 
 #[tokio::test]
 async fn a_worker_whose_training_has_ended_stops_when_it_is_asked_to() {
-	let bench = Bench::new().await;
-	let worker = bench.start(Some(9)).await;
-	bench.status(|status| status.ended.is_some()).await;
-	bench.stop.cancel();
+	let fixture = Fixture::new().await;
+	let worker = fixture.start(Some(9)).await;
+	fixture.status(|status| status.ended.is_some()).await;
+	fixture.stop.cancel();
 	worker.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_journal_that_cannot_be_read_keeps_nobody_from_defending() {
-	let bench = Bench::new().await;
-	std::fs::write(bench.base.path().join("journal"), b"damaged").unwrap();
-	let worker = bench.start(None).await;
-	let ended = bench.status(|status| status.ended.is_some()).await;
+	let fixture = Fixture::new().await;
+	std::fs::write(fixture.base.path().join("journal"), b"damaged").unwrap();
+	let worker = fixture.start(None).await;
+	let ended = fixture.status(|status| status.ended.is_some()).await;
 	assert!(ended.ended.unwrap().contains("journal is damaged"));
-	bench.dispute();
-	bench.status(|status| status.disputes.open == 1).await;
-	assert_eq!(std::fs::read(bench.base.path().join("journal")).unwrap(), b"damaged");
-	bench.stop.cancel();
+	fixture.dispute();
+	fixture.status(|status| status.disputes.open == 1).await;
+	assert_eq!(std::fs::read(fixture.base.path().join("journal")).unwrap(), b"damaged");
+	fixture.stop.cancel();
 	worker.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn runs_with_a_false_first_checkpoint_are_barred_one_after_the_other_and_the_worker_goes_on() {
-	let bench = Bench::new().await;
-	bench.approve(&[3, 4], H256::repeat_byte(7));
-	let worker = bench.start(None).await;
-	let status = bench.status(|status| status.barred.len() == 2).await;
+	let fixture = Fixture::new().await;
+	fixture.approve(&[3, 4], H256::repeat_byte(7));
+	let worker = fixture.start(None).await;
+	let status = fixture.status(|status| status.barred.len() == 2).await;
 	for (run, words) in [3, 4].iter().zip(&status.barred) {
 		assert!(words.contains(&format!("run {run} is not taken")) && words.contains("genesis checkpoint"), "{words}");
 	}
-	bench.dispute();
-	let status = bench.status(|status| status.disputes.open == 1 && status.run.is_none()).await;
+	fixture.dispute();
+	let status = fixture.status(|status| status.disputes.open == 1 && status.run.is_none()).await;
 	assert!(status.ended.is_none() && !worker.is_finished(), "another run may come");
-	bench.stop.cancel();
+	fixture.stop.cancel();
 	worker.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_false_run_that_was_named_ends_training_and_not_the_defence() {
-	let bench = Bench::new().await;
-	bench.approve(&[3], H256::repeat_byte(7));
-	let worker = bench.start(Some(3)).await;
-	let ended = bench.status(|status| status.ended.is_some()).await;
+	let fixture = Fixture::new().await;
+	fixture.approve(&[3], H256::repeat_byte(7));
+	let worker = fixture.start(Some(3)).await;
+	let ended = fixture.status(|status| status.ended.is_some()).await;
 	assert!(ended.ended.unwrap().contains("genesis checkpoint"));
-	bench.dispute();
-	bench.status(|status| status.disputes.open == 1).await;
+	fixture.dispute();
+	fixture.status(|status| status.disputes.open == 1).await;
 	assert!(!worker.is_finished());
-	bench.node.answer("Disputes", "games_of", &Games::new());
-	bench.disputable_until(0);
+	fixture.node.answer("Disputes", "games_of", &Games::new());
+	fixture.disputable_until(0);
 	let error = worker.await.unwrap().unwrap_err();
 	assert!(matches!(error, WorkerError::Genesis { run: 3, .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_run_that_nobody_approved_is_not_taken() {
-	let bench = Bench::new().await;
+	let fixture = Fixture::new().await;
 	let mut view = training().0.run.unwrap().view;
 	view.approved = false;
-	bench.node.answer("Training", "runs", &vec![1 as RunId]);
-	bench.node.answer("Training", "run", &Some(view));
-	let worker = bench.start(None).await;
-	let status = bench.status(|status| status.best_block > 20).await;
+	fixture.node.answer("Training", "runs", &vec![1 as RunId]);
+	fixture.node.answer("Training", "run", &Some(view));
+	let worker = fixture.start(None).await;
+	let status = fixture.status(|status| status.best_block > 20).await;
 	assert!(status.run.is_none() && status.barred.is_empty() && status.ended.is_none(), "{status:?}");
-	bench.stop.cancel();
+	fixture.stop.cancel();
 	worker.await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_look_at_the_chain_takes_few_round_trips_and_asks_only_about_the_run_at_hand() {
-	let bench = Bench::new().await;
-	bench.approve(&[3], H256::repeat_byte(7));
-	let distance = bench.node.from_afar(std::time::Duration::from_millis(100)).await;
+	let fixture = Fixture::new().await;
+	fixture.approve(&[3], H256::repeat_byte(7));
+	let distance = fixture.node.from_afar(std::time::Duration::from_millis(100)).await;
 	let client = ChainClient::connect(&distance.url()).await.unwrap();
 	let me = Account::from_secret("//Alice").unwrap().id();
 	let (mut choice, mut reserves) = (Choice::new(None), Reserves::default());
 	observe(&client, (&me, &me), &mut choice, None, &mut reserves).await.unwrap();
 	// There are many others by now.
-	bench.node.answer("Training", "runs", &(0..100).collect::<Vec<RunId>>());
+	fixture.node.answer("Training", "runs", &(0..100).collect::<Vec<RunId>>());
 	let before = distance.trips();
 	let seen = observe(&client, (&me, &me), &mut choice, Some(3), &mut reserves).await.unwrap();
 	assert_eq!(seen.chain.run.map(|run| run.id), Some(3));

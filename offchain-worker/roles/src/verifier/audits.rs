@@ -37,7 +37,7 @@ impl Verifier {
 	/// The block until which there is something to do for an audit, if there is: its sample is missing, or the work is to be disputed, and a
 	/// restart or an empty account has kept that from happening.
 	fn due(&self, audit: &AuditView, now: BlockNumber) -> Option<BlockNumber> {
-		if self.desk.note_of(audit).is_none() {
+		if self.samples.note_of(audit).is_none() {
 			return is_sealing(audit, now).then_some(audit.deadline);
 		}
 		let disputable = now.saturating_add(MARGIN) < audit.closes_at;
@@ -53,12 +53,12 @@ impl Verifier {
 	/// Computes a sample for the auditor to seal, and disputes the work if it is false.
 	pub(super) async fn take_sample(&mut self, at: &ChainAt, heads: watch::Receiver<Heads>, audit: &AuditView) -> Result<(), WorkerError> {
 		if let Some(sample) = self.conduct.sample(audit.run, audit.round) {
-			self.desk.note_sample(audit, Some(sample), at.block().number)?;
+			self.samples.note_sample(audit, Some(sample), at.block().number)?;
 			return self.note(audited(audit), Finding::Unknown, audit.closes_at, at.block().number);
 		}
 		let taken = guarded("an audit", self.audit(at, heads.clone(), audit)).await;
 		if let Err(error) = &taken {
-			self.desk.note_reach(audit, !error.is_out_of_reach());
+			self.samples.note_reach(audit, !error.is_out_of_reach());
 			let now = latest(&heads, at.block().number);
 			self.failed_claims.note(self.report_on(audit), now, end(audit, now));
 		}
@@ -83,27 +83,27 @@ impl Verifier {
 					let slow = |seconds| WorkerError::SlowResidual { root: before.unwrap_or_default(), who: claim.who.clone(), seconds };
 					let case = attempt(heads.clone(), audit, slow, self.with_residual_of(at, &claim, case, work)).await;
 					if case.as_ref().is_err_and(WorkerError::is_out_of_reach) {
-						self.desk.note_withheld(audit);
+						self.samples.note_withheld(audit);
 					}
 					case?
 				}
 				None => case,
 			};
-			self.desk.note_complete(audit);
+			self.samples.note_complete(audit);
 			tracing::info!(round, subject = %claim.who, step, "auditing");
 			let revealed = work.clone();
 			let begun = Instant::now();
 			let (case, (doubt, sample)) = Running::start(priority, case, move |case| case.audit(revealed.as_ref(), step))?.done().await?;
 			if let Grounds::Work { claim, .. } = case.grounds() {
 				let (took, now) = (begun.elapsed(), at.block().number);
-				self.desk.pace.note_audit((run, &claim.config), claim.steps, took, priority, now);
+				self.samples.pace.note_audit((run, &claim.config), claim.steps, took, priority, now);
 			}
 			Ok((case, work, doubt, sample))
 		};
 		// Put off.
 		let haste = Haste::Audit { until: if is_sealing(audit, at.block().number) { audit.deadline } else { 0 } };
 		let Some((case, work, doubt, sample)) = self.unless_urgent(heads.clone(), haste, auditing).await? else { return Ok(()) };
-		self.desk.note_sample(audit, sample, at.block().number)?;
+		self.samples.note_sample(audit, sample, at.block().number)?;
 		let finding = match (work, doubt) {
 			(None, _) => Finding::Unknown,
 			(Some(_), None) => Finding::Right,
@@ -131,9 +131,9 @@ impl Verifier {
 			return Ok(Priority::Low);
 		};
 		let gflops = at.provider(&self.me).await?.map_or(0, |provider| u64::from(provider.info.hardware.gflops));
-		let takes_ms = self.desk.pace.audit_ms(audit.run, &judged.config, judged.steps, gflops);
-		let left_ms = self.desk.pace.blocks_ms(audit.deadline.saturating_sub(now));
-		if let Some(left_ms) = left_ms.filter(|left| takes_ms > *left && self.desk.note_too_late(audit)) {
+		let takes_ms = self.samples.pace.audit_ms(audit.run, &judged.config, judged.steps, gflops);
+		let left_ms = self.samples.pace.blocks_ms(audit.deadline.saturating_sub(now));
+		if let Some(left_ms) = left_ms.filter(|left| takes_ms > *left && self.samples.note_too_late(audit)) {
 			tracing::warn!(
 				round = audit.round,
 				subject = %audit.subject,
@@ -142,7 +142,7 @@ impl Verifier {
 				left_ms / 1_000
 			);
 		}
-		let beside_ms = self.desk.pace.beside_ms(audit.run, &judged.config, judged.steps);
+		let beside_ms = self.samples.pace.beside_ms(audit.run, &judged.config, judged.steps);
 		Ok(if is_near(takes_ms, beside_ms, left_ms) { Priority::Normal } else { Priority::Low })
 	}
 }
@@ -201,7 +201,7 @@ fn gone(audit: &AuditView) -> WorkerError {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::desk::Desk;
+	use crate::samples::Samples;
 	use futures::FutureExt;
 	use neuroshard_types::{AccountId, H256};
 	use std::future::pending;
@@ -261,18 +261,18 @@ mod tests {
 	#[test]
 	fn only_what_the_audited_account_alone_has_is_out_of_reach_when_it_takes_long() {
 		let (base, audit) = (tempfile::tempdir().unwrap(), audit());
-		let desk = Desk::open(base.path());
+		let samples = Samples::open(base.path());
 		let reported = |error: WorkerError| {
-			desk.note_reach(&audit, !error.is_out_of_reach());
-			desk.is_out_of_reach(&audit)
+			samples.note_reach(&audit, !error.is_out_of_reach());
+			samples.is_out_of_reach(&audit)
 		};
 		assert!(!reported(slow(30)), "a slow line");
 		assert!(reported(slow_residual(30)), "a subject that holds its residual back");
 		assert!(!reported(slow(30)) && reported(WorkerError::NoShardList { dataset: 1, peers: 0 }));
 		// A last attempt that is too short to find it missing again changes nothing, until it has come.
-		desk.note_withheld(&audit);
+		samples.note_withheld(&audit);
 		assert!(reported(slow(1)));
-		desk.note_complete(&audit);
+		samples.note_complete(&audit);
 		assert!(!reported(slow(1)));
 	}
 }

@@ -18,7 +18,7 @@ use super::{
 	actor::guarded::guarded,
 	conduct::Conduct,
 	content::{supply::Cached, Content},
-	desk::Desk,
+	samples::Samples,
 	WorkerError,
 };
 use crate::status::Reporter;
@@ -52,7 +52,7 @@ pub(super) struct Parts<'a> {
 	/// Share of the others' work that is checked, from 0 to 1.
 	pub check: f64,
 	/// Samples of audits.
-	pub desk: Desk,
+	pub samples: Samples,
 	/// Conduct of this worker, by which it defends what it did.
 	pub conduct: Arc<dyn Conduct>,
 }
@@ -67,7 +67,7 @@ pub(super) struct Verifier {
 	reporter: Reporter,
 	threads: usize,
 	check: f64,
-	desk: Desk,
+	samples: Samples,
 	conduct: Arc<dyn Conduct>,
 	ledger: Ledger,
 	execs: std::sync::Mutex<Vec<(Priority, Arc<Exec>)>>,
@@ -87,7 +87,7 @@ pub(super) struct Verifier {
 
 impl Verifier {
 	pub(super) fn new(parts: Parts<'_>) -> Self {
-		let Parts { base, client, submitter, content, dataset, reporter, threads, check, desk, conduct } = parts;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, check, samples, conduct } = parts;
 		Self {
 			me: submitter.who().clone(),
 			games: Games::new(client.clone(), submitter.clone()),
@@ -99,7 +99,7 @@ impl Verifier {
 			reporter,
 			threads,
 			check,
-			desk,
+			samples,
 			ledger: Ledger::open(base),
 			execs: Default::default(),
 			case: None,

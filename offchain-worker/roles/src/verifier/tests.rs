@@ -32,14 +32,14 @@ use tokio_util::sync::DropGuard;
 mod claimed;
 
 /// A node, a folder, and a verifier on them.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	verifier: Verifier,
 	_base: tempfile::TempDir,
 	_stop: DropGuard,
 }
 
-impl Bench {
+impl Fixture {
 	async fn new(fate: fn(usize) -> Fate) -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate }).await;
 		node.answer("Disputes", "games_of", &Vec::<GameId>::new());
@@ -58,7 +58,7 @@ impl Bench {
 			reporter: Reporter::new(Status::default()),
 			threads: 2,
 			check: 1.0,
-			desk: Desk::open(base.path()),
+			samples: Samples::open(base.path()),
 			conduct: Arc::new(Honest),
 		});
 		Self { node, verifier, _base: base, _stop: stop.drop_guard() }
@@ -90,13 +90,13 @@ fn claim(round: RoundIndex) -> ClaimId {
 
 #[tokio::test]
 async fn downloads_and_computations_are_put_off_for_a_move_that_is_due() {
-	let bench = Bench::new(|_| Fate::Included).await;
+	let fixture = Fixture::new(|_| Fate::Included).await;
 	let never = || std::future::pending::<Result<(), WorkerError>>();
-	let done = bench.verifier.unless_urgent(bench.heads(), Haste::Check, async { Ok(7) }).await.unwrap();
+	let done = fixture.verifier.unless_urgent(fixture.heads(), Haste::Check, async { Ok(7) }).await.unwrap();
 	assert_eq!(done, Some(7));
-	bench.open_game(&claim(0));
+	fixture.open_game(&claim(0));
 	for haste in [Haste::Check, Haste::Audit { until: 0 }] {
-		assert!(bench.verifier.unless_urgent(bench.heads(), haste, never()).await.unwrap().is_none());
+		assert!(fixture.verifier.unless_urgent(fixture.heads(), haste, never()).await.unwrap().is_none());
 	}
 }
 
@@ -109,179 +109,180 @@ fn heads_at(number: BlockNumber) -> (watch::Sender<Heads>, watch::Receiver<Heads
 
 #[tokio::test]
 async fn a_rest_begins_when_an_attempt_has_failed_however_long_that_took() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	let game = bench.open_game(&claim(0));
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	let game = fixture.open_game(&claim(0));
 	// Nobody answers what the claim is.
 	let (_chain, heads) = heads_at(90);
-	bench.verifier.turn(heads).await.unwrap_err();
-	let resting: Vec<_> = (89..99).filter(|now| bench.verifier.games.failed.contains(&(game.clone(), 2), *now)).collect();
+	fixture.verifier.turn(heads).await.unwrap_err();
+	let resting: Vec<_> = (89..99).filter(|now| fixture.verifier.games.failed.contains(&(game.clone(), 2), *now)).collect();
 	assert_eq!(resting, [89, 90, 91, 92]);
 }
 
 #[tokio::test]
 async fn a_move_is_tried_although_nobody_says_where_others_are() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	let game = bench.open_game(&claim(0));
-	bench.verifier.turn(heads_at(90).1).await.unwrap_err();
-	assert!(bench.verifier.games.failed.has_failed(&(game, 2)), "only for want of the claim");
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	let game = fixture.open_game(&claim(0));
+	fixture.verifier.turn(heads_at(90).1).await.unwrap_err();
+	assert!(fixture.verifier.games.failed.has_failed(&(game, 2)), "only for want of the claim");
 }
 
 #[tokio::test]
 async fn another_game_is_played_while_one_that_failed_rests() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	let failed = bench.open_game(&claim(0));
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	let failed = fixture.open_game(&claim(0));
 	let other = (claim(1), failed.1.clone());
 	let games = [failed.clone(), other.clone()];
-	let at = bench.verifier.client.now().await.unwrap();
-	let next = async |bench: &Bench| bench.verifier.our_turn(&at, &games).await.unwrap().unwrap().0;
-	assert_eq!(next(&bench).await, failed);
-	bench.verifier.games.failed.note((failed, 2), at.block().number, 99);
-	assert_eq!(next(&bench).await, other);
+	let at = fixture.verifier.client.now().await.unwrap();
+	let next = async |fixture: &Fixture| fixture.verifier.our_turn(&at, &games).await.unwrap().unwrap().0;
+	assert_eq!(next(&fixture).await, failed);
+	fixture.verifier.games.failed.note((failed, 2), at.block().number, 99);
+	assert_eq!(next(&fixture).await, other);
 }
 
 #[tokio::test]
 async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_deadline() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	let game = bench.open_game(&claim(0));
-	bench.deadline(10_000);
-	let urgent = async |bench: &Bench| bench.verifier.urgent_moves(&bench.verifier.client.now().await.unwrap()).await.unwrap().len();
-	assert_eq!(urgent(&bench).await, 1);
-	bench.verifier.games.failed.note((game.clone(), 2), 0, 10_000);
-	while bench.verifier.client.now().await.unwrap().block().number < 5 {}
-	let at = bench.verifier.client.now().await.unwrap();
-	assert!(bench.verifier.our_turn(&at, std::slice::from_ref(&game)).await.unwrap().is_some(), "it has rested");
-	assert_eq!(urgent(&bench).await, 0);
-	bench.deadline(40);
-	assert_eq!(urgent(&bench).await, 1);
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	let game = fixture.open_game(&claim(0));
+	fixture.deadline(10_000);
+	let urgent =
+		async |fixture: &Fixture| fixture.verifier.urgent_moves(&fixture.verifier.client.now().await.unwrap()).await.unwrap().len();
+	assert_eq!(urgent(&fixture).await, 1);
+	fixture.verifier.games.failed.note((game.clone(), 2), 0, 10_000);
+	while fixture.verifier.client.now().await.unwrap().block().number < 5 {}
+	let at = fixture.verifier.client.now().await.unwrap();
+	assert!(fixture.verifier.our_turn(&at, std::slice::from_ref(&game)).await.unwrap().is_some(), "it has rested");
+	assert_eq!(urgent(&fixture).await, 0);
+	fixture.deadline(40);
+	assert_eq!(urgent(&fixture).await, 1);
 	// Another move than the one that failed.
-	bench.deadline(10_000);
-	bench.verifier.games.failed.clear();
-	bench.verifier.games.failed.note((game, 1), 0, 10_000);
-	assert_eq!(urgent(&bench).await, 1);
+	fixture.deadline(10_000);
+	fixture.verifier.games.failed.clear();
+	fixture.verifier.games.failed.note((game, 1), 0, 10_000);
+	assert_eq!(urgent(&fixture).await, 1);
 }
 
 #[tokio::test]
 async fn an_audit_under_way_is_put_off_only_for_moves_that_cannot_wait_for_it() {
-	let bench = Bench::new(|_| Fate::Included).await;
-	bench.open_game(&claim(0));
-	bench.deadline(10_000);
-	let urgent = async |until| bench.verifier.is_more_urgent(Haste::Audit { until }).await.unwrap();
+	let fixture = Fixture::new(|_| Fate::Included).await;
+	fixture.open_game(&claim(0));
+	fixture.deadline(10_000);
+	let urgent = async |until| fixture.verifier.is_more_urgent(Haste::Audit { until }).await.unwrap();
 	assert!(!urgent(4_000).await && urgent(6_000).await);
-	assert!(bench.verifier.is_more_urgent(Haste::Check).await.unwrap());
-	bench.node.answer("Disputes", "games_of", &Vec::<GameId>::new());
+	assert!(fixture.verifier.is_more_urgent(Haste::Check).await.unwrap());
+	fixture.node.answer("Disputes", "games_of", &Vec::<GameId>::new());
 	assert!(!urgent(6_000).await);
 }
 
 #[tokio::test]
 async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	let game = bench.open_game(&claim(0));
-	let at = bench.verifier.client.now().await.unwrap();
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	let game = fixture.open_game(&claim(0));
+	let at = fixture.verifier.client.now().await.unwrap();
 	let games = [game.clone()];
-	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_some());
-	bench.verifier.games.failed.note((game.clone(), 2), 50, 99);
-	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
-	bench.verifier.games.failed.clear();
+	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_some());
+	fixture.verifier.games.failed.note((game.clone(), 2), 50, 99);
+	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_none());
+	fixture.verifier.games.failed.clear();
 	// It had nothing to say to these two extrinsics.
-	bench.verifier.games.resign(game, 2);
-	assert!(bench.verifier.our_turn(&at, &games).await.unwrap().is_none());
+	fixture.verifier.games.resign(game, 2);
+	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn a_false_claim_is_disputed_as_soon_as_the_bond_can_be_paid_and_there_is_room() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	let (accused, heads) = (claim(4), bench.heads());
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	let (accused, heads) = (claim(4), fixture.heads());
 	let call = disputes::challenge_attestation(0, 4, accused.who.clone());
-	bench.verifier.accuse(accused.clone(), call, 10_000);
-	let sent = bench.node.submitted();
+	fixture.verifier.accuse(accused.clone(), call, 10_000);
+	let sent = fixture.node.submitted();
 	// Long after whatever rest.
 	const LATER: BlockNumber = 5_000;
 	for (free, bond) in [(0, Some(NEURO)), (2 * NEURO, None::<Balance>)] {
-		bench.node.fund(free);
-		bench.node.answer("Disputes", "bond_against", &bond);
-		let at = bench.verifier.client.now().await.unwrap();
-		let due = bench.verifier.next_accusation(LATER).unwrap();
-		bench.verifier.dispute(&at, heads.clone(), due).await.unwrap();
-		assert!(sent.borrow().is_empty() && bench.verifier.ledger.finding(&accused).is_none());
-		assert!(bench.verifier.next_accusation(at.block().number).is_none(), "it rests");
+		fixture.node.fund(free);
+		fixture.node.answer("Disputes", "bond_against", &bond);
+		let at = fixture.verifier.client.now().await.unwrap();
+		let due = fixture.verifier.next_accusation(LATER).unwrap();
+		fixture.verifier.dispute(&at, heads.clone(), due).await.unwrap();
+		assert!(sent.borrow().is_empty() && fixture.verifier.ledger.finding(&accused).is_none());
+		assert!(fixture.verifier.next_accusation(at.block().number).is_none(), "it rests");
 	}
-	bench.node.answer("Disputes", "bond_against", &Some(NEURO));
-	let at = bench.verifier.client.now().await.unwrap();
-	let due = bench.verifier.next_accusation(LATER).unwrap();
-	bench.verifier.dispute(&at, heads, due).await.unwrap();
-	assert_eq!((sent.borrow().len(), bench.verifier.ledger.finding(&accused)), (1, Some(Finding::Challenged)));
+	fixture.node.answer("Disputes", "bond_against", &Some(NEURO));
+	let at = fixture.verifier.client.now().await.unwrap();
+	let due = fixture.verifier.next_accusation(LATER).unwrap();
+	fixture.verifier.dispute(&at, heads, due).await.unwrap();
+	assert_eq!((sent.borrow().len(), fixture.verifier.ledger.finding(&accused)), (1, Some(Finding::Challenged)));
 }
 
 #[tokio::test]
 async fn a_challenge_is_looked_after_until_it_is_final_and_made_again_if_another_branch_won_over_its_block() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
-	bench.node.fund(2 * NEURO);
-	bench.node.answer("Disputes", "bond_against", &Some(NEURO));
-	let (accused, sent) = (claim(4), bench.node.submitted());
-	bench.verifier.accuse(accused.clone(), disputes::challenge_attestation(0, 4, accused.who.clone()), 10_000);
-	let turn = async |bench: &mut Bench| {
-		let at = bench.verifier.client.now().await.unwrap();
-		bench.verifier.dispute(&at, bench.heads(), accused.clone()).await.unwrap();
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
+	fixture.node.fund(2 * NEURO);
+	fixture.node.answer("Disputes", "bond_against", &Some(NEURO));
+	let (accused, sent) = (claim(4), fixture.node.submitted());
+	fixture.verifier.accuse(accused.clone(), disputes::challenge_attestation(0, 4, accused.who.clone()), 10_000);
+	let turn = async |fixture: &mut Fixture| {
+		let at = fixture.verifier.client.now().await.unwrap();
+		fixture.verifier.dispute(&at, fixture.heads(), accused.clone()).await.unwrap();
 		sent.borrow().len()
 	};
-	assert_eq!(turn(&mut bench).await, 1);
-	bench.verifier.accusations.get_mut(&accused).unwrap().lose();
-	assert_eq!((turn(&mut bench).await, turn(&mut bench).await), (1, 2));
-	assert_eq!(bench.verifier.reporter.current().disputes.challenged, 1, "it is one challenge");
-	while bench.verifier.next_accusation(9_999).is_some() {
-		assert_eq!(turn(&mut bench).await, 2);
+	assert_eq!(turn(&mut fixture).await, 1);
+	fixture.verifier.accusations.get_mut(&accused).unwrap().lose();
+	assert_eq!((turn(&mut fixture).await, turn(&mut fixture).await), (1, 2));
+	assert_eq!(fixture.verifier.reporter.current().disputes.challenged, 1, "it is one challenge");
+	while fixture.verifier.next_accusation(9_999).is_some() {
+		assert_eq!(turn(&mut fixture).await, 2);
 	}
 }
 
 #[tokio::test]
 async fn a_challenge_that_the_pool_does_not_take_is_tried_again_until_its_time_is_over() {
-	let mut bench = Bench::new(|_| Fate::Refused(1010, "Transaction call is not expected")).await;
-	bench.node.fund(2 * NEURO);
-	bench.node.answer("Disputes", "bond_against", &Some(NEURO));
+	let mut fixture = Fixture::new(|_| Fate::Refused(1010, "Transaction call is not expected")).await;
+	fixture.node.fund(2 * NEURO);
+	fixture.node.answer("Disputes", "bond_against", &Some(NEURO));
 	let accused = claim(4);
-	bench.verifier.accuse(accused.clone(), disputes::challenge_attestation(0, 4, accused.who.clone()), 1_000);
-	let at = bench.verifier.client.now().await.unwrap();
-	bench.verifier.dispute(&at, bench.heads(), accused.clone()).await.unwrap_err();
-	assert_eq!(bench.verifier.next_accusation(999), Some(accused.clone()));
-	assert!(bench.verifier.next_accusation(1_000).is_none() && bench.verifier.ledger.finding(&accused).is_none());
+	fixture.verifier.accuse(accused.clone(), disputes::challenge_attestation(0, 4, accused.who.clone()), 1_000);
+	let at = fixture.verifier.client.now().await.unwrap();
+	fixture.verifier.dispute(&at, fixture.heads(), accused.clone()).await.unwrap_err();
+	assert_eq!(fixture.verifier.next_accusation(999), Some(accused.clone()));
+	assert!(fixture.verifier.next_accusation(1_000).is_none() && fixture.verifier.ledger.finding(&accused).is_none());
 }
 
 #[tokio::test]
 async fn claims_of_a_run_are_checked_when_it_is_over_and_another_one_is_at_hand() {
 	let (over, at_hand) = (5, 6);
-	let mut bench = Bench::new(|_| Fate::Included).await;
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
 	let other = AccountId::new([1; 32]);
 	let mut view = training().0.run.unwrap().view;
 	(view.status, view.rounds_adopted) = (RunStatus::Finished, 1);
 	let record = RoundRecord { participants: vec![other.clone()], adopted_at: 10_000, ..record(H256::zero(), &[]) };
-	bench.node.answer("Training", "run", &Some(view));
-	bench.node.answer("Training", "record", &Some(record));
-	let at = bench.verifier.client.now().await.unwrap();
-	assert!(bench.verifier.next_claim(&at).await.unwrap().is_none(), "nothing of any run is here");
+	fixture.node.answer("Training", "run", &Some(view));
+	fixture.node.answer("Training", "record", &Some(record));
+	let at = fixture.verifier.client.now().await.unwrap();
+	assert!(fixture.verifier.next_claim(&at).await.unwrap().is_none(), "nothing of any run is here");
 	// The worker took part in it.
-	bench.verifier.content.store.put_pinned(&[1; 4096], &round_label(over, 0)).unwrap();
+	fixture.verifier.content.store.put_pinned(&[1; 4096], &round_label(over, 0)).unwrap();
 	let mut checked = Vec::new();
 	for run in [None, Some(at_hand), Some(at_hand), Some(at_hand)] {
-		bench.verifier.reporter.update(|status| status.run = run);
-		let due = bench.verifier.next_claim(&at).await.unwrap().unwrap();
+		fixture.verifier.reporter.update(|status| status.run = run);
+		let due = fixture.verifier.next_claim(&at).await.unwrap().unwrap();
 		checked.push((due.claim.run, due.claim.kind));
-		bench.verifier.note(due.claim, Finding::Right, due.until, 0).unwrap();
+		fixture.verifier.note(due.claim, Finding::Right, due.until, 0).unwrap();
 	}
 	let kinds = [ClaimKind::Attestation, ClaimKind::Work];
 	assert_eq!(checked, [(over, kinds[0]), (over, kinds[1]), (at_hand, kinds[0]), (at_hand, kinds[1])]);
-	assert!(bench.verifier.next_claim(&at).await.unwrap().is_none());
+	assert!(fixture.verifier.next_claim(&at).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn a_machine_that_cannot_check_everything_checks_what_can_still_be_disputed_in_time_first() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
 	let mut view = training().0.run.unwrap().view;
 	view.rounds_adopted = 1;
-	bench.node.answer("Training", "run", &Some(view));
-	bench.verifier.reporter.update(|status| status.run = Some(6));
+	fixture.node.answer("Training", "run", &Some(view));
+	fixture.verifier.reporter.update(|status| status.run = Some(6));
 	let window = 30;
 	let at = loop {
-		let at = bench.verifier.client.now().await.unwrap();
+		let at = fixture.verifier.client.now().await.unwrap();
 		if at.block().number >= window {
 			break at;
 		}
@@ -301,16 +302,16 @@ async fn a_machine_that_cannot_check_everything_checks_what_can_still_be_dispute
 	let other = AccountId::new([1; 32]);
 	let adopted_at = now + 6 - window;
 	let late = RoundRecord { participants: vec![other], adopted_at, ..record(H256::zero(), &[]) };
-	bench.node.answer("Training", "record", &Some(late));
-	assert!(bench.verifier.next_claim(&at).await.unwrap().is_some_and(|due| due.claim.kind == ClaimKind::Attestation));
+	fixture.node.answer("Training", "record", &Some(late));
+	assert!(fixture.verifier.next_claim(&at).await.unwrap().is_some_and(|due| due.claim.kind == ClaimKind::Attestation));
 }
 
 #[tokio::test]
 async fn each_worker_has_an_order_of_its_own_in_which_it_checks_a_round() {
 	let accounts: Vec<AccountId> = (1..=8).map(|number| AccountId::new([number; 32])).collect();
 	let round = RoundRecord { participants: accounts.clone(), ..record(H256::zero(), &[]) };
-	let (one, other) = (Bench::new(|_| Fate::Included).await, Bench::new(|_| Fate::Included).await);
-	let [first, second] = [&one, &other].map(|bench| bench.verifier.unchecked(0, 0, &round));
+	let (one, other) = (Fixture::new(|_| Fate::Included).await, Fixture::new(|_| Fate::Included).await);
+	let [first, second] = [&one, &other].map(|fixture| fixture.verifier.unchecked(0, 0, &round));
 	assert_eq!(first, one.verifier.unchecked(0, 0, &round), "the same whenever it is asked for");
 	assert_ne!(first, second);
 	let (attestations, works) = first.split_at(8);
@@ -322,11 +323,11 @@ async fn each_worker_has_an_order_of_its_own_in_which_it_checks_a_round() {
 
 #[tokio::test]
 async fn an_audit_whose_window_is_near_comes_before_training_and_one_that_has_time_beside_it() {
-	let bench = Bench::new(|_| Fate::Included).await;
+	let fixture = Fixture::new(|_| Fate::Included).await;
 	let judged = Claimed::new().claim;
-	bench.node.answer("Training", "work_claim", &Some(judged.clone()));
-	bench.node.answer("Staking", "provider", &Some(neuroshard_fixtures::provider()));
-	let at = bench.verifier.client.now().await.unwrap();
+	fixture.node.answer("Training", "work_claim", &Some(judged.clone()));
+	fixture.node.answer("Staking", "provider", &Some(neuroshard_fixtures::provider()));
+	let at = fixture.verifier.client.now().await.unwrap();
 	let audit = |blocks| AuditView {
 		run: 0,
 		round: 2,
@@ -341,8 +342,8 @@ async fn an_audit_whose_window_is_near_comes_before_training_and_one_that_has_ti
 		partner_report: None,
 		closes_at: at.block().number + 100,
 	};
-	let priority = async |blocks| bench.verifier.priority_of(&at, &audit(blocks)).await.unwrap();
-	let pace = &bench.verifier.desk.pace;
+	let priority = async |blocks| fixture.verifier.priority_of(&at, &audit(blocks)).await.unwrap();
+	let pace = &fixture.verifier.samples.pace;
 	assert_eq!(priority(50).await, Priority::Normal, "nobody knows how much time that is");
 	// Running the round again took 10 seconds, and so does a block.
 	let took = |seconds, priority| pace.note_audit((0, &judged.config), judged.steps, std::time::Duration::from_secs(seconds), priority, 1);
@@ -352,25 +353,25 @@ async fn an_audit_whose_window_is_near_comes_before_training_and_one_that_has_ti
 	// Beside training it took 20 seconds more than there are now.
 	took(50, Priority::Low);
 	assert_eq!((priority(3).await, priority(50).await), (Priority::Normal, Priority::Low));
-	assert!(bench.verifier.desk.note_too_late(&audit(1)), "nothing was said of it");
-	bench.verifier.desk.keep_only(&[]);
+	assert!(fixture.verifier.samples.note_too_late(&audit(1)), "nothing was said of it");
+	fixture.verifier.samples.keep_only(&[]);
 	// Blocks take half as long.
 	pace.note_blocks((0, 0), (10, 50_000));
 	assert_eq!(priority(1).await, Priority::Normal);
-	assert!(!bench.verifier.desk.note_too_late(&audit(1)), "it was said that it will not be in time");
+	assert!(!fixture.verifier.samples.note_too_late(&audit(1)), "it was said that it will not be in time");
 	// What is sealed, or too late to be, is computed beside training: only a dispute can follow from it.
 	let sealed = AuditView { sealed: Some(H256::zero()), ..audit(2) };
-	assert_eq!(bench.verifier.priority_of(&at, &sealed).await.unwrap(), Priority::Low);
+	assert_eq!(fixture.verifier.priority_of(&at, &sealed).await.unwrap(), Priority::Low);
 	assert_eq!(priority(0).await, Priority::Low);
 }
 
 #[tokio::test]
 async fn threads_of_an_audit_whose_window_is_near_step_back_for_nothing() {
-	let bench = Bench::new(|_| Fate::Included).await;
+	let fixture = Fixture::new(|_| Fate::Included).await;
 	let niceness = || rustix::process::getpriority_process(None).unwrap();
 	let of = |priority| {
 		let all = std::sync::Mutex::new(Vec::new());
-		bench.verifier.exec(priority).unwrap().on_threads(|thread| {
+		fixture.verifier.exec(priority).unwrap().on_threads(|thread| {
 			// The first one is this thread.
 			if thread > 0 {
 				all.lock().unwrap().push(niceness());
@@ -402,17 +403,17 @@ async fn a_computation_that_nobody_waits_for_ends_and_makes_room_for_the_next() 
 
 #[tokio::test]
 async fn a_case_stays_in_memory_only_for_a_game_or_a_challenge_about_it() {
-	let mut bench = Bench::new(|_| Fate::Included).await;
+	let mut fixture = Fixture::new(|_| Fate::Included).await;
 	let (claimed, game) = (Claimed::new(), (claim(1), AccountId::new([9; 32])));
-	bench.verifier.case = Some((claim(1), claimed.case(None)));
-	bench.verifier.tidy(std::slice::from_ref(&game), 5);
-	assert!(bench.verifier.case.is_some());
-	bench.verifier.accuse(claim(1), disputes::challenge_attestation(0, 1, game.1.clone()), 9);
-	bench.verifier.tidy(&[], 5);
-	assert!(bench.verifier.case.is_some());
-	assert!(bench.verifier.take_case(&claim(2)).is_none() && bench.verifier.case.is_none(), "one of another claim is in the way");
-	bench.verifier.accusations.clear();
-	bench.verifier.case = Some((claim(1), claimed.case(None)));
-	bench.verifier.tidy(&[], 5);
-	assert!(bench.verifier.case.is_none());
+	fixture.verifier.case = Some((claim(1), claimed.case(None)));
+	fixture.verifier.tidy(std::slice::from_ref(&game), 5);
+	assert!(fixture.verifier.case.is_some());
+	fixture.verifier.accuse(claim(1), disputes::challenge_attestation(0, 1, game.1.clone()), 9);
+	fixture.verifier.tidy(&[], 5);
+	assert!(fixture.verifier.case.is_some());
+	assert!(fixture.verifier.take_case(&claim(2)).is_none() && fixture.verifier.case.is_none(), "one of another claim is in the way");
+	fixture.verifier.accusations.clear();
+	fixture.verifier.case = Some((claim(1), claimed.case(None)));
+	fixture.verifier.tidy(&[], 5);
+	assert!(fixture.verifier.case.is_none());
 }

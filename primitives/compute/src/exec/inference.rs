@@ -4,7 +4,7 @@
 //! training batch: every row of an operator is computed by itself, in the order of the specification.
 
 use super::{
-	pages::{Pages, Sequence},
+	kv_pages::{Pages, Sequence},
 	weight::{Rows, Weight},
 	Exec, RopeScaling, SetupError,
 };

@@ -19,7 +19,7 @@ pub(super) use recover::{accounts, recover};
 
 use super::{ledger::Ledger, order::Order};
 use codec::{Decode, Encode};
-use neuroshard_disputes::answers::{Shelf, ShelfError};
+use neuroshard_disputes::answers::{TranscriptStore, TranscriptStoreError};
 use neuroshard_payments::Tally;
 use neuroshard_types::{
 	inference::{SessionId, Voucher},
@@ -103,10 +103,10 @@ impl Record {
 pub(super) enum LogError {
 	/// A file. Nothing is noted until it can be used.
 	#[error("{0}")]
-	File(Arc<ShelfError>),
+	File(Arc<TranscriptStoreError>),
 	/// The state on disk is not known.
 	#[error("{0}. Nothing is noted from now on: start this again")]
-	Broken(Arc<ShelfError>),
+	Broken(Arc<TranscriptStoreError>),
 	/// More waits than can be written.
 	#[error("too much waits to be written")]
 	Busy,
@@ -128,17 +128,17 @@ struct Unsettled {
 #[derive(Clone)]
 pub(super) struct Places {
 	pub(super) folder: PathBuf,
-	pub(super) shelf: Shelf,
+	pub(super) transcript_store: TranscriptStore,
 	pub(super) order: Order,
 }
 
 impl Places {
 	/// Puts a record where others look for it.
-	fn put(&self, record: &Record) -> Result<(), ShelfError> {
+	fn put(&self, record: &Record) -> Result<(), TranscriptStoreError> {
 		let Record::Answer { session, before, receipt, parameters, transcript, .. } = record else { return Ok(()) };
-		self.shelf.put(*parameters, *session, *receipt, transcript)?;
+		self.transcript_store.put(*parameters, *session, *receipt, transcript)?;
 		let noted = self.order.note(*session, before.answers, before.receipts, *receipt);
-		noted.map_err(|source| ShelfError::File { path: self.folder.clone(), source })
+		noted.map_err(|source| TranscriptStoreError::File { path: self.folder.clone(), source })
 	}
 }
 

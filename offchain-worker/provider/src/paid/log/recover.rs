@@ -84,7 +84,7 @@ pub(super) fn settle<'a>(places: &Places, accounts: impl Iterator<Item = (&'a Se
 	for (session, ledger) in accounts {
 		write_atomically(&owed::path(&places.folder, *session), &ledger.encode())?;
 	}
-	places.shelf.sync().map_err(io::Error::other)?;
+	places.transcript_store.sync().map_err(io::Error::other)?;
 	let folder = File::open(&places.folder)?;
 	rustix::fs::syncfs(&folder)?;
 	logs.iter().try_for_each(|log| match fs::remove_file(log) {

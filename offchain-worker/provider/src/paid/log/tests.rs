@@ -9,7 +9,7 @@ use super::{
 	*,
 };
 use codec::Encode;
-use neuroshard_disputes::answers::Shelf;
+use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_payments::Tally;
 use neuroshard_types::inference::chained;
 use sp_core::{sr25519, Pair};
@@ -41,7 +41,7 @@ fn issuer() -> Arc<Issuer> {
 fn open(base: &Path, pace: Pace) -> io::Result<Accounts> {
 	let folder = base.join("sessions");
 	fs::create_dir_all(&folder)?;
-	Accounts::with_pace(provider(), GENESIS, folder, Shelf::open(base).map_err(io::Error::other)?, pace)
+	Accounts::with_pace(provider(), GENESIS, folder, TranscriptStore::open(base).map_err(io::Error::other)?, pace)
 }
 
 /// A voucher of session 7 for all these answers.
@@ -146,7 +146,7 @@ async fn nothing_that_was_promised_is_lost_at_a_crash_at_any_byte() {
 		let again = open(copy.path(), NEVER).unwrap();
 		assert_eq!((&promised(&again, 7).await, &promised(&again, 8).await), (seven, eight), "{length}");
 		for transcript in seven.transcripts.iter().chain(&eight.transcripts) {
-			assert_eq!(again.0.shelf.transcript(&transcript.receipt, GENESIS).unwrap(), *transcript);
+			assert_eq!(again.0.transcript_store.transcript(&transcript.receipt, GENESIS).unwrap(), *transcript);
 		}
 		for expected in [seven, eight].into_iter().filter(|expected| expected.now.answers > 0) {
 			let shown = again.0.order.show(expected.session, 0, expected.now.answers, expected.now.receipts).unwrap();

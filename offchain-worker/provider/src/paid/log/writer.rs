@@ -6,7 +6,7 @@ use super::{
 	recover::{path, settle},
 	Entry, LogError, Pace, Places, Record, Unsettled,
 };
-use neuroshard_disputes::answers::ShelfError;
+use neuroshard_disputes::answers::TranscriptStoreError;
 use std::{
 	fs::{File, OpenOptions},
 	io::{self, Write},
@@ -104,7 +104,7 @@ impl Writer {
 	}
 
 	/// Puts what is on disk into its places.
-	fn place(&mut self) -> Result<(), ShelfError> {
+	fn place(&mut self) -> Result<(), TranscriptStoreError> {
 		for (done, record) in self.unplaced.iter().enumerate() {
 			if let Err(error) = self.places.put(record) {
 				self.unplaced.drain(..done);
@@ -121,7 +121,7 @@ impl Writer {
 			return Err(broken.clone());
 		}
 		self.place().map_err(|error| LogError::File(error.into()))?;
-		let failed = |source| Arc::new(ShelfError::File { path: path(&self.places.folder, self.number), source });
+		let failed = |source| Arc::new(TranscriptStoreError::File { path: path(&self.places.folder, self.number), source });
 		let bytes = frame(entries.iter().map(|entry| &entry.record)).ok_or(LogError::Busy)?;
 		if let Err(error) = self.file.write_all(&bytes) {
 			// A part may be there, which must not stand before what comes next.

@@ -2,7 +2,7 @@
 
 use super::{super::Accounts, *};
 use neuroshard_chain_client::keys::{PonwSigner, Seed};
-use neuroshard_disputes::answers::Shelf;
+use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_fixtures::answers::{answered, audit, newest, AUDITOR, GENESIS, SESSION};
 use neuroshard_fixtures::{self as testing, Connect};
 use neuroshard_inference::receipt::Transcript;
@@ -20,7 +20,7 @@ fn soon() -> u64 {
 	u64::try_from(since.as_millis()).unwrap() + 60_000
 }
 
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	keeper: Keeper,
 	/// Two answers that were paid for.
@@ -29,7 +29,7 @@ struct Bench {
 	base: tempfile::TempDir,
 }
 
-impl Bench {
+impl Fixture {
 	async fn new() -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 		let (client, submitter) = (node.client().await, node.submitter().await);
@@ -40,19 +40,19 @@ impl Bench {
 		let auditor = ProviderInfo { ponw_key: signer.public(), ..testing::provider().info };
 		node.answer("Staking", "provider", &Some(ProviderView { info: auditor, ..testing::provider() }));
 		let base = tempfile::tempdir().unwrap();
-		let shelf = Shelf::open(base.path()).unwrap();
-		let accounts = Accounts::new(me, GENESIS, base.path().to_owned(), shelf.clone()).unwrap();
+		let transcript_store = TranscriptStore::open(base.path()).unwrap();
+		let accounts = Accounts::new(me, GENESIS, base.path().to_owned(), transcript_store.clone()).unwrap();
 		let mut root = H256::zero();
 		for (place, transcript) in transcripts.iter().enumerate() {
 			let hash = transcript.receipt.hash(GENESIS);
-			shelf.keep(transcript).unwrap();
+			transcript_store.keep(transcript).unwrap();
 			accounts.0.order.note(SESSION, u32::try_from(place).unwrap(), root, hash).unwrap();
 			root = chained(root, hash);
 		}
 		let keeper = Keeper::new(client, submitter, signer.clone(), accounts);
-		let bench = Self { node, keeper, transcripts, signer, base };
-		bench.node.answer("Disputes", "answer_audit", &Some(bench.audit()));
-		bench
+		let fixture = Self { node, keeper, transcripts, signer, base };
+		fixture.node.answer("Disputes", "answer_audit", &Some(fixture.audit()));
+		fixture
 	}
 
 	/// The audit of the first answer.
@@ -89,11 +89,11 @@ impl Bench {
 
 #[tokio::test]
 async fn a_text_is_handed_to_who_was_drawn_and_to_nobody_else() {
-	let bench = Bench::new().await;
-	let (ask, sign) = (bench.ask(), |ask: &TextAsk| bench.signer.sign_text_ask(ask, GENESIS));
-	assert_eq!(bench.asked(&ask, sign(&ask)).await, Ok(bench.handed()));
+	let fixture = Fixture::new().await;
+	let (ask, sign) = (fixture.ask(), |ask: &TextAsk| fixture.signer.sign_text_ask(ask, GENESIS));
+	assert_eq!(fixture.asked(&ask, sign(&ask)).await, Ok(fixture.handed()));
 	let other = PonwSigner::from_seed(&Seed::random()).unwrap();
-	let forged = bench.asked(&ask, other.sign_text_ask(&ask, GENESIS)).await.unwrap_err();
+	let forged = fixture.asked(&ask, other.sign_text_ask(&ask, GENESIS)).await.unwrap_err();
 	assert!(forged.contains("not signed by the auditor's key"), "{forged}");
 	for wrong in [
 		TextAsk { auditor: AccountId::new([8; 32]), ..ask.clone() },
@@ -101,61 +101,61 @@ async fn a_text_is_handed_to_who_was_drawn_and_to_nobody_else() {
 		TextAsk { until: soon() + 60 * 60_000, ..ask.clone() },
 		TextAsk { answer: AnswerId { provider: AUDITOR, ..ask.answer.clone() }, ..ask.clone() },
 	] {
-		assert!(bench.asked(&wrong, sign(&wrong)).await.is_err(), "{wrong:?}");
+		assert!(fixture.asked(&wrong, sign(&wrong)).await.is_err(), "{wrong:?}");
 	}
-	bench.node.answer("Disputes", "answer_audit", &None::<AnswerAuditView>);
-	let undrawn = bench.asked(&ask, sign(&ask)).await.unwrap_err();
+	fixture.node.answer("Disputes", "answer_audit", &None::<AnswerAuditView>);
+	let undrawn = fixture.asked(&ask, sign(&ask)).await.unwrap_err();
 	assert!(undrawn.contains("was not drawn"), "{undrawn}");
 }
 
 #[tokio::test]
 async fn what_is_demanded_is_put_into_a_block_with_what_shows_that_it_was_paid_for() {
-	let bench = Bench::new().await;
+	let fixture = Fixture::new().await;
 	let mut resting = Rests::new(BACKOFF);
-	let condemned = AnswerAuditView { condemned: true, ..bench.audit() };
-	bench.node.answer("Disputes", "answers_demanded_of", &vec![condemned]);
-	bench.deliver(&mut resting).await;
-	assert!(bench.node.submitted().borrow().is_empty(), "it is lost already");
-	bench.node.answer("Disputes", "answers_demanded_of", &vec![bench.audit()]);
-	bench.deliver(&mut resting).await;
-	let client = bench.node.client().await;
+	let condemned = AnswerAuditView { condemned: true, ..fixture.audit() };
+	fixture.node.answer("Disputes", "answers_demanded_of", &vec![condemned]);
+	fixture.deliver(&mut resting).await;
+	assert!(fixture.node.submitted().borrow().is_empty(), "it is lost already");
+	fixture.node.answer("Disputes", "answers_demanded_of", &vec![fixture.audit()]);
+	fixture.deliver(&mut resting).await;
+	let client = fixture.node.client().await;
 	let (at, mut delivered) = (client.now().await.unwrap(), Vec::new());
 	for number in 0..=at.block().number {
 		delivered.extend(at.delivered(client.block_at(number).await.unwrap()).await.unwrap());
 	}
-	let key = bench.signer.public();
+	let key = fixture.signer.public();
 	assert_eq!(delivered.len(), 1);
 	let handed = Handed::of(delivered.remove(0), key, GENESIS);
-	assert_eq!(handed, bench.handed());
-	assert_eq!(handed.check(&bench.audit(), key, GENESIS), Ok(()));
+	assert_eq!(handed, fixture.handed());
+	assert_eq!(handed.check(&fixture.audit(), key, GENESIS), Ok(()));
 	// The chain is given time to take it.
-	let answer = bench.audit().answer;
-	let now = bench.node.client().await.now().await.unwrap().block().number;
+	let answer = fixture.audit().answer;
+	let now = fixture.node.client().await.now().await.unwrap().block().number;
 	assert!(resting.has_failed(&answer));
 	for _ in 0..9 {
 		resting.note(answer.clone(), now, BlockNumber::MAX);
 	}
-	bench.deliver(&mut resting).await;
-	assert_eq!(bench.node.submitted().borrow().len(), 1);
+	fixture.deliver(&mut resting).await;
+	assert_eq!(fixture.node.submitted().borrow().len(), 1);
 }
 
 #[tokio::test]
 async fn a_text_that_is_gone_is_told_and_tried_again() {
-	let bench = Bench::new().await;
-	bench.node.answer("Disputes", "answers_demanded_of", &vec![bench.audit()]);
-	let answers = bench.base.path().join("answers");
-	std::fs::rename(&answers, bench.base.path().join("away")).unwrap();
+	let fixture = Fixture::new().await;
+	fixture.node.answer("Disputes", "answers_demanded_of", &vec![fixture.audit()]);
+	let answers = fixture.base.path().join("answers");
+	std::fs::rename(&answers, fixture.base.path().join("away")).unwrap();
 	std::fs::create_dir(&answers).unwrap();
 	let mut resting = Rests::new(BACKOFF);
-	bench.deliver(&mut resting).await;
-	assert!(bench.node.submitted().borrow().is_empty() && resting.has_failed(&bench.audit().answer));
-	let ask = bench.ask();
-	let asked = bench.asked(&ask, bench.signer.sign_text_ask(&ask, GENESIS)).await.unwrap_err();
+	fixture.deliver(&mut resting).await;
+	assert!(fixture.node.submitted().borrow().is_empty() && resting.has_failed(&fixture.audit().answer));
+	let ask = fixture.ask();
+	let asked = fixture.asked(&ask, fixture.signer.sign_text_ask(&ask, GENESIS)).await.unwrap_err();
 	assert!(asked.contains("cannot be read just now"), "{asked}");
 	std::fs::remove_dir(&answers).unwrap();
-	std::fs::rename(bench.base.path().join("away"), &answers).unwrap();
+	std::fs::rename(fixture.base.path().join("away"), &answers).unwrap();
 	// More than the first rest.
-	bench.node.grow(4);
-	bench.deliver(&mut resting).await;
-	assert_eq!(bench.node.submitted().borrow().len(), 1);
+	fixture.node.grow(4);
+	fixture.deliver(&mut resting).await;
+	assert_eq!(fixture.node.submitted().borrow().len(), 1);
 }

@@ -46,14 +46,14 @@ fn in_chain<T>(peers: &[PeerId], chilled: fn(u16) -> bool, look: impl FnOnce() -
 }
 
 /// A node with a chain, and a worker's network.
-struct Bench {
+struct Fixture {
 	node: MockNode,
 	net: Handle,
 	_dir: tempfile::TempDir,
 	_stop: DropGuard,
 }
 
-impl Bench {
+impl Fixture {
 	async fn new(registrations: u16, chilled: fn(u16) -> bool) -> Self {
 		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
 		let peers: Arc<[PeerId]> = (0..registrations).map(peer).collect();
@@ -95,34 +95,34 @@ fn number_of(account: &AccountId) -> u16 {
 
 #[tokio::test]
 async fn a_provider_that_is_needed_is_found_behind_more_than_1000_others() {
-	let bench = Bench::new(1_100, |_| false).await;
+	let fixture = Fixture::new(1_100, |_| false).await;
 	let last = in_storage_order(1_100).pop().unwrap();
-	let found = addresses(&bench.at().await, [last.clone(), account(2_000), ME].into(), &ME).await.unwrap();
+	let found = addresses(&fixture.at().await, [last.clone(), account(2_000), ME].into(), &ME).await.unwrap();
 	let expected = PeerAddress::new(peer(number_of(&last)), []);
 	assert_eq!(found, [(last, expected)].into());
 }
 
 #[tokio::test]
 async fn everybody_else_is_known_after_some_looks_at_the_chain() {
-	let bench = Bench::new(1_100, |_| false).await;
+	let fixture = Fixture::new(1_100, |_| false).await;
 	let mut book = Book::default();
-	let at = bench.at().await;
-	book.refresh(&at, None, &ME, &bench.net).await.unwrap();
-	assert_eq!(bench.known_to_the_network().await, 1_000);
-	book.refresh(&at, None, &ME, &bench.net).await.unwrap();
-	assert_eq!(bench.known_to_the_network().await, 1_100);
+	let at = fixture.at().await;
+	book.refresh(&at, None, &ME, &fixture.net).await.unwrap();
+	assert_eq!(fixture.known_to_the_network().await, 1_000);
+	book.refresh(&at, None, &ME, &fixture.net).await.unwrap();
+	assert_eq!(fixture.known_to_the_network().await, 1_100);
 	assert_eq!(book.all(), [], "nobody of them is needed");
 	// The next pass begins, and nobody is forgotten meanwhile.
-	book.refresh(&at, None, &ME, &bench.net).await.unwrap();
-	assert_eq!(bench.known_to_the_network().await, 1_100);
+	book.refresh(&at, None, &ME, &fixture.net).await.unwrap();
+	assert_eq!(fixture.known_to_the_network().await, 1_100);
 }
 
 #[tokio::test]
 async fn chilled_providers_take_nobodys_place_and_are_found_if_they_are_needed() {
-	let bench = Bench::new(300, |number| number % 3 > 0).await;
-	let at = bench.at().await;
-	Book::default().refresh(&at, None, &ME, &bench.net).await.unwrap();
-	assert_eq!(bench.known_to_the_network().await, 100);
+	let fixture = Fixture::new(300, |number| number % 3 > 0).await;
+	let at = fixture.at().await;
+	Book::default().refresh(&at, None, &ME, &fixture.net).await.unwrap();
+	assert_eq!(fixture.known_to_the_network().await, 100);
 	let found = addresses(&at, [account(1), account(3)].into(), &ME).await.unwrap();
 	assert_eq!(found.into_keys().collect::<BTreeSet<_>>(), [account(1), account(3)].into());
 }

@@ -21,8 +21,8 @@ impl Tasks {
 		bytes: Vec<u8>,
 	) -> Result<(), WorkerError> {
 		let (checked, store) = (self.checked.clone(), self.content.store.clone());
-		let job = self.compute.run(move |bench| {
-			let mut prepared = bench.prepare(run, &config)?;
+		let job = self.compute.run(move |state| {
+			let mut prepared = state.prepare(run, &config)?;
 			let tiling = prepared.engine.layout().tiling();
 			let decoded = decode_delta(prepared.engine, &bytes, root);
 			let known = match (&decoded, start) {

@@ -16,9 +16,9 @@ impl Tasks {
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let (store, folder) = (self.content.store.clone(), self.content.checkpoint_folder(run));
 		let root = config.genesis_root;
-		let job = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let prepared = bench.prepare(run, &config)?;
+		let job = self.compute.run(move |state| {
+			let threads = state.threads();
+			let prepared = state.prepare(run, &config)?;
 			let checkpoint = Checkpoint::genesis(run, &config.model, &config.train, threads)?;
 			let found = checkpoint.header.root();
 			if found != root {
@@ -38,9 +38,9 @@ impl Tasks {
 		let folder = self.content.checkpoint_folder(run);
 		// The newest one before a restart may still be the newest one.
 		let (known, at, store) = (config.clone(), folder.clone(), self.content.store.clone());
-		let loaded = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let prepared = bench.prepare(run, &known)?;
+		let loaded = self.compute.run(move |state| {
+			let threads = state.threads();
+			let prepared = state.prepare(run, &known)?;
 			match Checkpoint::load(&at, prepared.engine.layout(), threads) {
 				Ok(Some(checkpoint)) if checkpoint.header.root() == root => {
 					// Others ask the store for it, and that may have lost it.
@@ -61,9 +61,9 @@ impl Tasks {
 		let leaves = leaves(&config)?.vector;
 		self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
 		let store = self.content.store.clone();
-		let job = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let prepared = bench.prepare(run, &config)?;
+		let job = self.compute.run(move |state| {
+			let threads = state.threads();
+			let prepared = state.prepare(run, &config)?;
 			let checkpoint = Content::read_checkpoint(&store, run, root, prepared.engine.layout(), threads)?;
 			save(&folder, &checkpoint, prepared.engine)?;
 			*prepared.current = Some(checkpoint);
@@ -75,8 +75,8 @@ impl Tasks {
 	pub(super) async fn adopt(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let folder = self.content.checkpoint_folder(run);
-		let job = self.compute.run(move |bench| {
-			let prepared = bench.prepare(run, &config)?;
+		let job = self.compute.run(move |state| {
+			let prepared = state.prepare(run, &config)?;
 			let next = prepared.next.as_ref().filter(|next| next.header.root() == root).ok_or(WorkerError::NotLoaded { root })?;
 			save(&folder, next, prepared.engine)?;
 			let before = std::mem::replace(prepared.current, prepared.next.take()).filter(|_| config.overlaps);
@@ -97,9 +97,9 @@ impl Tasks {
 			return Ok(Effect::StoredStart(root));
 		}
 		let store = self.content.store.clone();
-		let job = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let layout = bench.prepare(run, &config)?.engine.layout();
+		let job = self.compute.run(move |state| {
+			let threads = state.threads();
+			let layout = state.prepare(run, &config)?.engine.layout();
 			Content::publish(&store, &Checkpoint::genesis(run, &config.model, &config.train, threads)?, layout)
 		});
 		job.await.map(|()| Effect::StoredStart(root))

@@ -33,8 +33,8 @@ impl Tasks {
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 		let left = self.left_unsaid(moment, run, &config).await?;
 		let conduct = self.conduct.clone();
-		let job = self.compute.run(move |bench| {
-			let mut prepared = bench.prepare(run, &config)?;
+		let job = self.compute.run(move |state| {
+			let mut prepared = state.prepare(run, &config)?;
 			let (engine, checkpoint, base) = prepared.starting_at((run, &config), &drawn, &store)?;
 			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 			let due = Due { run, round: index, seed, position, residual };

@@ -217,7 +217,7 @@ impl Tasks {
 	}
 
 	async fn prove_arithmetic(&self, moment: &Moment, challenge: H256) -> Result<Effect, WorkerError> {
-		let answer = self.compute.run(move |bench| Ok(arithmetic::answer(&Exec::new(bench.threads())?, challenge)?));
+		let answer = self.compute.run(move |state| Ok(arithmetic::answer(&Exec::new(state.threads())?, challenge)?));
 		// A second answer, or one to a challenge of another branch, would fail and cost its fee.
 		self.submitter.submit_as_of(staking::prove_arithmetic(answer.await?), moment.seen.at.block()).await?;
 		tracing::info!("passed the chain's test: this machine computes what the chain computes");

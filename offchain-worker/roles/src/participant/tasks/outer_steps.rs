@@ -33,9 +33,9 @@ impl Tasks {
 
 		let (conduct, round) = (self.conduct.clone(), moment.round()?.1.round);
 		let (store, reporter, todo) = (self.content.store.clone(), self.reporter.clone(), job.clone());
-		let computed = self.compute.run(move |bench| {
-			let threads = bench.threads();
-			let prepared = bench.prepare(run, &config)?;
+		let computed = self.compute.run(move |state| {
+			let threads = state.threads();
+			let prepared = state.prepare(run, &config)?;
 			let most = todo.steps.iter().map(Vec::len).max().unwrap_or(0);
 			Needs::of(&config).map_err(|error| EngineError::Setup(error.into()))?.check_outer_step(most, available_memory())?;
 			let (engine, current) = (prepared.engine, prepared.current.as_ref());

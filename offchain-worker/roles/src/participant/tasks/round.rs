@@ -112,10 +112,10 @@ impl Tasks {
 			let (store, reporter, keeper) = (self.content.store.clone(), self.reporter.clone(), self.keeper.clone());
 			let (cancel, stopping, best) = (moment.cancel.clone(), moment.stopping.clone(), moment.best.clone());
 			let (config, dataset, is_wanted, before) = (config.clone(), dataset.clone(), self.compute.is_wanted(), reached.take());
-			let job = self.compute.run(move |bench| {
+			let job = self.compute.run(move |state| {
 				let steps = config.train.inner_steps;
-				let threads = bench.threads();
-				let mut prepared = bench.prepare(run, &config)?;
+				let threads = state.threads();
+				let mut prepared = state.prepare(run, &config)?;
 				let (engine, checkpoint, base) = match prepared.starting_at((run, &config), &drawn, &store) {
 					// It has the root that others attested, and is nothing that can be read.
 					Err(WorkerError::NotLoaded { root }) if drawn.bridged() == Some(root) => return Ok(Stepped::Unfit),

@@ -40,7 +40,7 @@ const MOST: u64 = 16 << 30;
 
 /// Why something cannot be kept, or is not here.
 #[derive(Debug, thiserror::Error)]
-pub enum ShelfError {
+pub enum TranscriptStoreError {
 	/// A file or folder.
 	#[error("cannot use {path}: {source}")]
 	File {
@@ -90,8 +90,8 @@ pub enum ShelfError {
 	Checkpoint(#[from] CheckpointError),
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> ShelfError + '_ {
-	move |source| ShelfError::File { path: path.to_owned(), source }
+fn failed(path: &Path) -> impl Fn(io::Error) -> TranscriptStoreError + '_ {
+	move |source| TranscriptStoreError::File { path: path.to_owned(), source }
 }
 
 /// Keeps a checkpoint from being deleted as long as it is there.
@@ -102,7 +102,7 @@ pub struct InUse {
 
 /// Transcripts and checkpoints of a base folder. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Shelf(Arc<Inner>);
+pub struct TranscriptStore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -115,17 +115,17 @@ struct Inner {
 	left: u64,
 }
 
-impl Shelf {
+impl TranscriptStore {
 	/// Those in a base folder.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn open(base: &Path) -> Result<Self, ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn open(base: &Path) -> Result<Self, TranscriptStoreError> {
 		Self::with_room(base, MOST, LEFT_FREE)
 	}
 
 	/// The same with room for so many bytes of transcripts, as long as so many are free on the disk.
-	pub fn with_room(base: &Path, most: u64, left: u64) -> Result<Self, ShelfError> {
+	pub fn with_room(base: &Path, most: u64, left: u64) -> Result<Self, TranscriptStoreError> {
 		let folder = base.join("answers");
 		create(&folder)?;
 		let bytes = all_bytes(&folder)?;
@@ -139,9 +139,9 @@ impl Shelf {
 	/// Returns the path of the transcript with this receipt.
 	///
 	/// # Errors
-	/// [`ShelfError::Unpaid`].
-	pub fn path(&self, receipt: &Receipt, genesis: H256) -> Result<PathBuf, ShelfError> {
-		let (session, _) = receipt.paid.ok_or(ShelfError::Unpaid)?;
+	/// [`TranscriptStoreError::Unpaid`].
+	pub fn path(&self, receipt: &Receipt, genesis: H256) -> Result<PathBuf, TranscriptStoreError> {
+		let (session, _) = receipt.paid.ok_or(TranscriptStoreError::Unpaid)?;
 		let name = format!("{}.json", hex::encode(receipt.hash(genesis)));
 		Ok(self.root(receipt.parameters).join(session.to_string()).join(name))
 	}
@@ -149,8 +149,8 @@ impl Shelf {
 	/// Checks that another answer can be given: that there is room for its transcript.
 	///
 	/// # Errors
-	/// [`ShelfError::NoRoom`], [`ShelfError::File`].
-	pub fn check_room(&self) -> Result<(), ShelfError> {
+	/// [`TranscriptStoreError::NoRoom`], [`TranscriptStoreError::File`].
+	pub fn check_room(&self) -> Result<(), TranscriptStoreError> {
 		let Inner { folder, bytes, most, left, .. } = &*self.0;
 		let (mut used, free) = (bytes.load(Ordering::Relaxed), free_disk(folder).map_err(failed(folder))?);
 		if used >= *most {
@@ -158,7 +158,7 @@ impl Shelf {
 			used = all_bytes(folder)?;
 			bytes.store(used, Ordering::Relaxed);
 		}
-		let no_room = |words| Err(ShelfError::NoRoom { path: folder.clone(), words });
+		let no_room = |words| Err(TranscriptStoreError::NoRoom { path: folder.clone(), words });
 		if used >= *most {
 			return no_room(format!("they have {} MiB, and may have {}", used >> 20, most >> 20));
 		}
@@ -171,8 +171,8 @@ impl Shelf {
 	/// Keeps a transcript, which is safely on disk afterwards.
 	///
 	/// # Errors
-	/// [`ShelfError::Unpaid`], [`ShelfError::File`]: it is not kept then.
-	pub fn keep(&self, transcript: &Transcript) -> Result<PathBuf, ShelfError> {
+	/// [`TranscriptStoreError::Unpaid`], [`TranscriptStoreError::File`]: it is not kept then.
+	pub fn keep(&self, transcript: &Transcript) -> Result<PathBuf, TranscriptStoreError> {
 		let path = self.path(&transcript.receipt, transcript.genesis)?;
 		let _in_use = self.hold(transcript.receipt.parameters)?;
 		path.parent().map_or(Ok(()), create)?;
@@ -188,8 +188,8 @@ impl Shelf {
 	/// place until the disk is synced: before that, it may be lost in a crash.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn put(&self, parameters: H256, session: SessionId, receipt: H256, json: &[u8]) -> Result<(), ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn put(&self, parameters: H256, session: SessionId, receipt: H256, json: &[u8]) -> Result<(), TranscriptStoreError> {
 		let folder = self.root(parameters).join(session.to_string());
 		let path = folder.join(format!("{}.json", hex::encode(receipt)));
 		let _in_use = self.hold(parameters)?;
@@ -205,8 +205,8 @@ impl Shelf {
 	/// Has all that was put be on disk.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn sync(&self) -> Result<(), ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn sync(&self) -> Result<(), TranscriptStoreError> {
 		let folder = &self.0.folder;
 		let synced = File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(folder)?));
 		synced.map_err(failed(folder))
@@ -215,8 +215,8 @@ impl Shelf {
 	/// The transcript with this receipt.
 	///
 	/// # Errors
-	/// [`ShelfError`].
-	pub fn transcript(&self, receipt: &Receipt, genesis: H256) -> Result<Transcript, ShelfError> {
+	/// [`TranscriptStoreError`].
+	pub fn transcript(&self, receipt: &Receipt, genesis: H256) -> Result<Transcript, TranscriptStoreError> {
 		let path = self.path(receipt, genesis)?;
 		let transcript = read(&path)?;
 		match transcript.receipt == *receipt && transcript.genesis == genesis {
@@ -228,12 +228,12 @@ impl Shelf {
 	/// The transcript of an answer in `session` with this hash of its receipt.
 	///
 	/// # Errors
-	/// [`ShelfError`].
-	pub fn find(&self, session: SessionId, receipt: H256) -> Result<Transcript, ShelfError> {
+	/// [`TranscriptStoreError`].
+	pub fn find(&self, session: SessionId, receipt: H256) -> Result<Transcript, TranscriptStoreError> {
 		let name = format!("{}.json", hex::encode(receipt));
 		let places = sessions_in(&self.0.folder)?.into_iter().filter(|place| place.session == session);
 		let path = places.map(|place| place.path.join(&name)).find(|path| path.exists());
-		let path = path.ok_or_else(|| ShelfError::NoTranscript { path: self.0.folder.join(session.to_string()).join(name) })?;
+		let path = path.ok_or_else(|| TranscriptStoreError::NoTranscript { path: self.0.folder.join(session.to_string()).join(name) })?;
 		let transcript = read(&path)?;
 		match transcript.receipt.hash(transcript.genesis) == receipt {
 			true => Ok(transcript),
@@ -244,8 +244,8 @@ impl Shelf {
 	/// The final block at which a session was first told to be settled: `now`, unless it was told before.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn settled_since(&self, session: SessionId, now: BlockNumber) -> Result<BlockNumber, ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn settled_since(&self, session: SessionId, now: BlockNumber) -> Result<BlockNumber, TranscriptStoreError> {
 		let path = self.settled(session);
 		let told = match fs::read_to_string(&path) {
 			Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -265,8 +265,8 @@ impl Shelf {
 	/// Keeps a copy of a checkpoint, as long as what this returns is there, or a transcript of an answer that was computed with it.
 	///
 	/// # Errors
-	/// [`ShelfError`].
-	pub fn keep_checkpoint(&self, checkpoint: &Checkpoint, layout: &ParamLayout, threads: usize) -> Result<InUse, ShelfError> {
+	/// [`TranscriptStoreError`].
+	pub fn keep_checkpoint(&self, checkpoint: &Checkpoint, layout: &ParamLayout, threads: usize) -> Result<InUse, TranscriptStoreError> {
 		let root = checkpoint.header.root();
 		let (in_use, folder) = (self.hold(root)?, self.root(root));
 		// A damaged one is written anew.
@@ -285,8 +285,8 @@ impl Shelf {
 	/// The checkpoint with this root: the copy here, or the newest one of its run.
 	///
 	/// # Errors
-	/// [`ShelfError::NoCheckpoint`] if it is neither; [`ShelfError::Checkpoint`].
-	pub fn checkpoint(&self, run: RunId, root: H256, layout: &ParamLayout, threads: usize) -> Result<Checkpoint, ShelfError> {
+	/// [`TranscriptStoreError::NoCheckpoint`] if it is neither; [`TranscriptStoreError::Checkpoint`].
+	pub fn checkpoint(&self, run: RunId, root: H256, layout: &ParamLayout, threads: usize) -> Result<Checkpoint, TranscriptStoreError> {
 		let mut failure = None;
 		for folder in [self.root(root), checkpoint_folder(&self.0.base, run)] {
 			match Checkpoint::load(&folder, layout, threads) {
@@ -296,11 +296,11 @@ impl Shelf {
 				Err(error) => failure = Some(error),
 			}
 		}
-		Err(failure.map_or(ShelfError::NoCheckpoint(root), Into::into))
+		Err(failure.map_or(TranscriptStoreError::NoCheckpoint(root), Into::into))
 	}
 
 	/// Keeps what belongs to a checkpoint from being deleted.
-	fn hold(&self, root: H256) -> Result<InUse, ShelfError> {
+	fn hold(&self, root: H256) -> Result<InUse, TranscriptStoreError> {
 		let folder = self.root(root);
 		// Until it is held, somebody else could delete it.
 		let _alone = self.alone()?;
@@ -312,7 +312,7 @@ impl Shelf {
 	}
 
 	/// While it is there, no folder of a checkpoint is made or deleted by anybody else.
-	fn alone(&self) -> Result<File, ShelfError> {
+	fn alone(&self) -> Result<File, TranscriptStoreError> {
 		let path = self.0.folder.join("folders.lock");
 		let file = File::create(&path).map_err(failed(&path))?;
 		file.lock().map_err(failed(&path))?;
@@ -322,8 +322,8 @@ impl Shelf {
 	/// The right to play the games of `who` on this side from this base folder: one process has it. `None` if that is another one.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub(super) fn seat(&self, who: &AccountId, side: Side) -> Result<Option<InUse>, ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub(super) fn seat(&self, who: &AccountId, side: Side) -> Result<Option<InUse>, TranscriptStoreError> {
 		let name = match side {
 			Side::Defender => "defends",
 			Side::Challenger => "challenges",
@@ -340,8 +340,8 @@ impl Shelf {
 	/// Sessions of which there are transcripts.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn sessions(&self) -> Result<BTreeSet<SessionId>, ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn sessions(&self) -> Result<BTreeSet<SessionId>, TranscriptStoreError> {
 		Ok(sessions_in(&self.0.folder)?.into_iter().map(|place| place.session).collect())
 	}
 
@@ -349,8 +349,8 @@ impl Shelf {
 	/// them; and checkpoints that nobody needs any more. Returns whether the session is gone.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn forget(&self, session: SessionId, disputed: &BTreeSet<H256>) -> Result<bool, ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn forget(&self, session: SessionId, disputed: &BTreeSet<H256>) -> Result<bool, TranscriptStoreError> {
 		let places: Vec<Place> = sessions_in(&self.0.folder)?.into_iter().filter(|place| place.session == session).collect();
 		let is_disputed = |place: &Place| disputed.iter().any(|hash| place.path.join(format!("{}.json", hex::encode(hash))).exists());
 		if places.iter().any(is_disputed) {
@@ -370,8 +370,8 @@ impl Shelf {
 	/// Deletes checkpoints that nobody answers with, or is asked about.
 	///
 	/// # Errors
-	/// [`ShelfError::File`].
-	pub fn forget_checkpoints(&self) -> Result<(), ShelfError> {
+	/// [`TranscriptStoreError::File`].
+	pub fn forget_checkpoints(&self) -> Result<(), TranscriptStoreError> {
 		let _alone = self.alone()?;
 		for folder in folders(&self.0.folder)? {
 			if !sessions_of(&folder)?.is_empty() {
@@ -394,24 +394,24 @@ struct Place {
 }
 
 /// The transcript in a file, which does not contradict itself.
-fn read(path: &Path) -> Result<Transcript, ShelfError> {
+fn read(path: &Path) -> Result<Transcript, TranscriptStoreError> {
 	let bytes = match fs::read(path) {
-		Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ShelfError::NoTranscript { path: path.to_owned() }),
+		Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(TranscriptStoreError::NoTranscript { path: path.to_owned() }),
 		bytes => bytes.map_err(failed(path))?,
 	};
 	let parsed: Result<Transcript, _> = serde_json::from_slice(&bytes);
-	let transcript = parsed.map_err(|error| ShelfError::Transcript { path: path.to_owned(), reason: error.to_string() })?;
-	transcript.validate().map_err(|source| ShelfError::Malformed { path: path.to_owned(), source })?;
+	let transcript = parsed.map_err(|error| TranscriptStoreError::Transcript { path: path.to_owned(), reason: error.to_string() })?;
+	transcript.validate().map_err(|source| TranscriptStoreError::Malformed { path: path.to_owned(), source })?;
 	Ok(transcript)
 }
 
 /// A file has not the transcript that it is named after.
-fn another(path: PathBuf) -> ShelfError {
-	ShelfError::Transcript { path, reason: "it has another receipt".into() }
+fn another(path: PathBuf) -> TranscriptStoreError {
+	TranscriptStoreError::Transcript { path, reason: "it has another receipt".into() }
 }
 
 /// Makes a folder for its owner alone, if it is not there, so that it is there after a crash.
-fn create(folder: &Path) -> Result<(), ShelfError> {
+fn create(folder: &Path) -> Result<(), TranscriptStoreError> {
 	if folder.is_dir() {
 		return Ok(());
 	}
@@ -429,7 +429,7 @@ fn there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Folders in a folder.
-fn folders(folder: &Path) -> Result<Vec<PathBuf>, ShelfError> {
+fn folders(folder: &Path) -> Result<Vec<PathBuf>, TranscriptStoreError> {
 	let mut found = Vec::new();
 	for entry in fs::read_dir(folder).map_err(failed(folder))? {
 		let path = entry.map_err(failed(folder))?.path();
@@ -440,16 +440,16 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, ShelfError> {
 	Ok(found)
 }
 
-fn sessions_of(folder: &Path) -> Result<Vec<Place>, ShelfError> {
+fn sessions_of(folder: &Path) -> Result<Vec<Place>, TranscriptStoreError> {
 	let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
 	let inside = match folders(folder) {
-		Err(ShelfError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+		Err(TranscriptStoreError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
 		inside => inside?,
 	};
 	Ok(inside.into_iter().filter_map(|path| Some(Place { session: number(&path)?, path })).collect())
 }
 
-fn sessions_in(folder: &Path) -> Result<Vec<Place>, ShelfError> {
+fn sessions_in(folder: &Path) -> Result<Vec<Place>, TranscriptStoreError> {
 	let mut places = Vec::new();
 	for root in folders(folder)? {
 		places.extend(sessions_of(&root)?);
@@ -458,7 +458,7 @@ fn sessions_in(folder: &Path) -> Result<Vec<Place>, ShelfError> {
 }
 
 /// Bytes of all transcripts.
-fn all_bytes(folder: &Path) -> Result<u64, ShelfError> {
+fn all_bytes(folder: &Path) -> Result<u64, TranscriptStoreError> {
 	let mut bytes = 0_u64;
 	for session in sessions_in(folder)? {
 		bytes = bytes.saturating_add(size(&session.path)?);
@@ -467,7 +467,7 @@ fn all_bytes(folder: &Path) -> Result<u64, ShelfError> {
 }
 
 /// Bytes of the files in a folder.
-fn size(folder: &Path) -> Result<u64, ShelfError> {
+fn size(folder: &Path) -> Result<u64, TranscriptStoreError> {
 	let mut bytes = 0_u64;
 	for entry in there(fs::read_dir(folder)).map_err(failed(folder))?.into_iter().flatten() {
 		let entry = entry.map_err(failed(folder))?;

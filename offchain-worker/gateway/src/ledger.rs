@@ -130,7 +130,7 @@ pub(super) struct Given {
 }
 
 /// Account of a session.
-pub(super) struct Purse {
+pub(super) struct Ledger {
 	terms: Terms,
 	owed: Tally,
 	/// Prices and hashes of receipts before whose turn others have to come.
@@ -141,7 +141,7 @@ pub(super) struct Purse {
 	stopped: Option<String>,
 }
 
-impl Purse {
+impl Ledger {
 	/// A session that goes on from `owed`.
 	pub(super) fn new(terms: Terms, owed: Tally) -> Self {
 		Self { terms, owed, early: BTreeMap::new(), lost: Lost::default(), stopped: None }
@@ -360,102 +360,102 @@ mod tests {
 	use neuroshard_types::inference::chained;
 	use neuroshard_types::inference::{Tokens, Voucher};
 
-	fn purse() -> Purse {
-		Purse::new(terms(), Tally::default())
+	fn ledger() -> Ledger {
+		Ledger::new(terms(), Tally::default())
 	}
 
 	fn wrong(given: Given) -> String {
-		let mut purse = purse();
-		let words = purse.take(&given, &asked()).unwrap_err().to_string();
-		assert_eq!((purse.stopped(), purse.owed()), (Some(&*words), Tally::default()));
+		let mut ledger = ledger();
+		let words = ledger.take(&given, &asked()).unwrap_err().to_string();
+		assert_eq!((ledger.stopped(), ledger.owed()), (Some(&*words), Tally::default()));
 		words
 	}
 
 	#[test]
 	fn a_voucher_is_for_all_answers_so_far() {
-		let mut purse = purse();
+		let mut ledger = ledger();
 		let (first, second) = (given(0), given(1));
 		let price = terms().prices.of(first.transcript.receipt.prompt.count, 3);
 		let hashes = [&first, &second].map(|given| given.transcript.receipt.hash(terms().genesis));
-		let one = purse.take(&first, &asked()).unwrap().unwrap();
+		let one = ledger.take(&first, &asked()).unwrap().unwrap();
 		let receipts = chained(H256::zero(), hashes[0]);
 		assert_eq!(one, Voucher { session: 7, provider: terms().provider, amount: price, answers: 1, receipts });
-		let two = purse.take(&second, &asked()).unwrap().unwrap();
+		let two = ledger.take(&second, &asked()).unwrap().unwrap();
 		assert_eq!((two.amount, two.answers, two.receipts), (2 * price, 2, chained(receipts, hashes[1])));
 	}
 
 	#[test]
 	fn answers_that_come_early_wait_for_their_turn() {
-		let mut ordered = purse();
+		let mut ordered = ledger();
 		let all: Vec<_> = (0..4).map(|index| ordered.take(&given(index), &asked()).unwrap().unwrap()).collect();
-		let mut purse = purse();
-		assert_eq!(purse.take(&given(2), &asked()).unwrap(), None);
-		assert_eq!(purse.take(&given(1), &asked()).unwrap(), None);
-		assert_eq!(purse.take(&given(0), &asked()).unwrap().as_ref(), Some(&all[2]));
-		assert_eq!(purse.take(&given(3), &asked()).unwrap().as_ref(), Some(&all[3]));
+		let mut ledger = ledger();
+		assert_eq!(ledger.take(&given(2), &asked()).unwrap(), None);
+		assert_eq!(ledger.take(&given(1), &asked()).unwrap(), None);
+		assert_eq!(ledger.take(&given(0), &asked()).unwrap().as_ref(), Some(&all[2]));
+		assert_eq!(ledger.take(&given(3), &asked()).unwrap().as_ref(), Some(&all[3]));
 	}
 
 	#[test]
 	fn an_answer_that_never_comes_is_not_waited_for_without_end() {
-		let mut purse = purse();
+		let mut ledger = ledger();
 		let most = u32::try_from(MOST_EARLY).unwrap();
 		for index in 1..=most {
-			assert_eq!(purse.take(&given(index), &asked()).unwrap(), None);
+			assert_eq!(ledger.take(&given(index), &asked()).unwrap(), None);
 		}
-		assert!(matches!(purse.take(&given(most + 1), &asked()), Err(Wrong::Gap(0))));
-		assert_eq!(purse.owed(), Tally::default());
+		assert!(matches!(ledger.take(&given(most + 1), &asked()), Err(Wrong::Gap(0))));
+		assert_eq!(ledger.owed(), Tally::default());
 	}
 
 	#[test]
 	fn no_answer_is_paid_twice() {
-		let mut purse = purse();
-		purse.take(&given(0), &asked()).unwrap();
-		assert!(matches!(purse.take(&given(0), &asked()), Err(Wrong::Again(0))));
-		let mut purse = Purse::new(terms(), Tally::default());
-		purse.take(&given(1), &asked()).unwrap();
-		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Again(1))));
+		let mut ledger = ledger();
+		ledger.take(&given(0), &asked()).unwrap();
+		assert!(matches!(ledger.take(&given(0), &asked()), Err(Wrong::Again(0))));
+		let mut ledger = Ledger::new(terms(), Tally::default());
+		ledger.take(&given(1), &asked()).unwrap();
+		assert!(matches!(ledger.take(&given(1), &asked()), Err(Wrong::Again(1))));
 	}
 
 	/// Has the answer to `asked` break off after `seen`.
-	fn lose(purse: &mut Purse, asked: &Asked, seen: &str) {
-		purse.lose(asked, [(0, Some(seen.into()))].into(), Instant::now());
+	fn lose(ledger: &mut Ledger, asked: &Asked, seen: &str) {
+		ledger.lose(asked, [(0, Some(seen.into()))].into(), Instant::now());
 	}
 
 	#[test]
 	fn an_answer_that_broke_off_is_paid_for_once_by_the_receipt_that_is_told() {
-		let (mut ordered, mut purse) = (purse(), purse());
+		let (mut ordered, mut ledger) = (ledger(), ledger());
 		let all: Vec<_> = (0..2).map(|index| ordered.take(&given(index), &asked()).unwrap().unwrap()).collect();
-		lose(&mut purse, &asked(), "ab");
+		lose(&mut ledger, &asked(), "ab");
 		// Another answer has come behind it.
-		assert_eq!(purse.take(&given(1), &asked()).unwrap(), None);
-		assert_eq!(purse.recover(&given(1).transcript).unwrap(), (false, None), "it is known");
-		assert_eq!(purse.recover(&given(0).transcript).unwrap(), (true, Some(all[1].clone())));
-		assert_eq!(purse.recover(&given(0).transcript).unwrap(), (false, None));
-		assert!(matches!(purse.recover(&given(2).transcript), Err(Wrong::NotLost)), "one is lost, and one is paid");
-		assert_eq!((purse.lost(Instant::now()), purse.stopped(), purse.owed()), (0, None, ordered.owed()));
+		assert_eq!(ledger.take(&given(1), &asked()).unwrap(), None);
+		assert_eq!(ledger.recover(&given(1).transcript).unwrap(), (false, None), "it is known");
+		assert_eq!(ledger.recover(&given(0).transcript).unwrap(), (true, Some(all[1].clone())));
+		assert_eq!(ledger.recover(&given(0).transcript).unwrap(), (false, None));
+		assert!(matches!(ledger.recover(&given(2).transcript), Err(Wrong::NotLost)), "one is lost, and one is paid");
+		assert_eq!((ledger.lost(Instant::now()), ledger.stopped(), ledger.owed()), (0, None, ordered.owed()));
 	}
 
 	#[test]
 	fn a_receipt_that_is_told_while_its_answer_is_on_its_way_is_paid_once() {
 		// Two equal requests: the receipt of the second one is told first, and taken for that of the first one.
-		let mut purse = purse();
-		lose(&mut purse, &asked(), "");
-		assert_eq!(purse.recover(&given(1).transcript).unwrap(), (true, None));
-		assert_eq!(purse.take(&given(1), &asked()).unwrap(), None);
-		assert_eq!((purse.lost(Instant::now()), purse.stopped()), (1, None));
-		let (taken, voucher) = purse.recover(&given(0).transcript).unwrap();
-		assert_eq!((taken, voucher.unwrap().answers, purse.lost(Instant::now())), (true, 2, 0));
+		let mut ledger = ledger();
+		lose(&mut ledger, &asked(), "");
+		assert_eq!(ledger.recover(&given(1).transcript).unwrap(), (true, None));
+		assert_eq!(ledger.take(&given(1), &asked()).unwrap(), None);
+		assert_eq!((ledger.lost(Instant::now()), ledger.stopped()), (1, None));
+		let (taken, voucher) = ledger.recover(&given(0).transcript).unwrap();
+		assert_eq!((taken, voucher.unwrap().answers, ledger.lost(Instant::now())), (true, 2, 0));
 		// Once more is once too often.
-		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Again(1))));
+		assert!(matches!(ledger.take(&given(1), &asked()), Err(Wrong::Again(1))));
 	}
 
 	#[test]
 	fn a_receipt_that_is_told_is_held_against_all_that_was_asked_and_seen() {
 		let refused = |transcript: &Transcript, asked: &Asked, seen: &str| {
-			let mut purse = purse();
-			lose(&mut purse, asked, seen);
-			let words = purse.recover(transcript).unwrap_err().to_string();
-			assert_eq!((purse.lost(Instant::now()), purse.stopped(), purse.owed()), (1, None, Tally::default()));
+			let mut ledger = ledger();
+			lose(&mut ledger, asked, seen);
+			let words = ledger.recover(transcript).unwrap_err().to_string();
+			assert_eq!((ledger.lost(Instant::now()), ledger.stopped(), ledger.owed()), (1, None, Tally::default()));
 			words
 		};
 		let right = given(0).transcript;
@@ -483,8 +483,8 @@ mod tests {
 		};
 		assert!(refused(&resigned(0, 1, nothing).transcript, &asked(), "").contains("nobody could show it on chain"));
 		// Nobody lost anything.
-		assert!(matches!(purse().recover(&right), Err(Wrong::NotLost)));
-		let mut stopped = purse();
+		assert!(matches!(ledger().recover(&right), Err(Wrong::NotLost)));
+		let mut stopped = ledger();
 		lose(&mut stopped, &asked(), "ab");
 		stopped.stop("for a reason".into());
 		assert!(matches!(stopped.recover(&right), Err(Wrong::Stopped(_))));
@@ -492,22 +492,22 @@ mod tests {
 
 	#[test]
 	fn no_receipt_fits_a_lost_answer_that_the_provider_has_not_signed() {
-		let mut purse = purse();
-		lose(&mut purse, &asked(), "ab");
-		assert_eq!(purse.fits(&given(0).transcript), 1);
+		let mut ledger = ledger();
+		lose(&mut ledger, &asked(), "ab");
+		assert_eq!(ledger.fits(&given(0).transcript), 1);
 		let longer = Transcript { answer: vec![97, 98, 99, 100], ..given(0).transcript };
-		assert_eq!([purse.fits(&resigned(0, 2, |_| {}).transcript), purse.fits(&longer)], [0, 0]);
+		assert_eq!([ledger.fits(&resigned(0, 2, |_| {}).transcript), ledger.fits(&longer)], [0, 0]);
 	}
 
 	#[test]
 	fn nothing_is_paid_after_a_wrong_receipt() {
-		let mut purse = purse();
-		purse.take(&given(0), &asked()).unwrap();
-		let owed = purse.owed();
+		let mut ledger = ledger();
+		ledger.take(&given(0), &asked()).unwrap();
+		let owed = ledger.owed();
 		let unsigned = Given { transcript: Transcript { key: None, signature: None, ..given(1).transcript }, ..given(1) };
-		assert!(matches!(purse.take(&unsigned, &asked()), Err(Wrong::Unsigned)));
-		assert!(matches!(purse.take(&given(1), &asked()), Err(Wrong::Stopped(_))));
-		assert_eq!((purse.owed(), purse.stopped()), (owed, Some("the receipt is not signed")));
+		assert!(matches!(ledger.take(&unsigned, &asked()), Err(Wrong::Unsigned)));
+		assert!(matches!(ledger.take(&given(1), &asked()), Err(Wrong::Stopped(_))));
+		assert_eq!((ledger.owed(), ledger.stopped()), (owed, Some("the receipt is not signed")));
 	}
 
 	#[test]
@@ -552,8 +552,8 @@ mod tests {
 		let mut asked = asked();
 		asked.most = None;
 		let prompt = asked.prompts[0].len();
-		assert!(purse().take(&long(room + 1 - prompt), &asked).is_ok());
-		assert!(matches!(purse().take(&long(room + 2 - prompt), &asked), Err(Wrong::Undisputable(_))));
+		assert!(ledger().take(&long(room + 1 - prompt), &asked).is_ok());
+		assert!(matches!(ledger().take(&long(room + 2 - prompt), &asked), Err(Wrong::Undisputable(_))));
 	}
 
 	#[test]
@@ -568,17 +568,17 @@ mod tests {
 		assert!(wrong(Given { text: "other".into(), ..given(0) }).contains("the text of the answer"));
 		assert!(wrong(Given { text: "ab".into(), ..given(0) }).contains("the text of the answer"));
 		assert!(wrong(receipt(|receipt| receipt.sampling.top_k = 1)).contains("another top_k"), "the request names none");
-		let mut purse = purse();
+		let mut ledger = ledger();
 		let changed = |change: &dyn Fn(&mut Asked)| {
 			let mut asked = asked();
 			change(&mut asked);
 			asked
 		};
 		let longer = changed(&|asked| asked.prompts = vec![vec![1, 2]]);
-		assert!(matches!(purse.take(&given(0), &longer), Err(Wrong::OtherPrompt)));
-		let mut purse = Purse::new(terms(), Tally::default());
+		assert!(matches!(ledger.take(&given(0), &longer), Err(Wrong::OtherPrompt)));
+		let mut ledger = Ledger::new(terms(), Tally::default());
 		let shorter = changed(&|asked| asked.most = Some(2));
-		assert!(matches!(purse.take(&given(0), &shorter), Err(Wrong::TooLong { found: 3, most: 2 })));
+		assert!(matches!(ledger.take(&given(0), &shorter), Err(Wrong::TooLong { found: 3, most: 2 })));
 	}
 
 	#[test]
@@ -608,9 +608,9 @@ mod tests {
 			(with(&[97, end], "a"), &[], false),
 			(with(&[end, 97], "a"), &[], false),
 		] {
-			let taken = purse().take(&answer, &stopping(stops));
+			let taken = ledger().take(&answer, &stopping(stops));
 			assert_eq!(taken.is_ok(), is_paid, "{:?} {stops:?}: {taken:?}", answer.transcript.answer);
-			let mut lost = purse();
+			let mut lost = ledger();
 			lose(&mut lost, &stopping(stops), &answer.text);
 			// Of an answer that broke off, more may come than was seen.
 			let is_paid = is_paid || stops.is_empty() && answer.text == "ab";
@@ -618,7 +618,7 @@ mod tests {
 		}
 		let mut endless = asked();
 		endless.endless = true;
-		assert!(purse().take(&with(&[97, end, 98], "ab"), &endless).is_ok());
+		assert!(ledger().take(&with(&[97, end, 98], "ab"), &endless).is_ok());
 	}
 
 	#[test]
@@ -629,16 +629,16 @@ mod tests {
 			|receipt| receipt.sampling.presence = F32::from(-1e38),
 			|receipt| receipt.sampling.repetition = F32::from(f32::NAN),
 		] {
-			let mut purse = purse();
+			let mut ledger = ledger();
 			let told = receipt(change);
-			assert!(purse.take(&told, &asked()).unwrap_err().is_false());
-			assert_eq!(purse.owed(), Tally::default());
-			let mut lost = super::tests::purse();
+			assert!(ledger.take(&told, &asked()).unwrap_err().is_false());
+			assert_eq!(ledger.owed(), Tally::default());
+			let mut lost = super::tests::ledger();
 			lose(&mut lost, &asked(), "");
 			assert!(lost.recover(&told.transcript).unwrap_err().is_false());
 		}
 		let mut other = resigned(0, 2, |transcript| transcript.receipt.sampling.temperature = F32::from(3e38));
 		other.text = "abc".into();
-		assert!(!purse().take(&other, &asked()).unwrap_err().is_false(), "nobody of this session has signed it");
+		assert!(!ledger().take(&other, &asked()).unwrap_err().is_false(), "nobody of this session has signed it");
 	}
 }

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 /// one: false deltas and fallen checkpoints follow from nothing, so that somebody must have their bytes. Whatever is read is checked
 /// against its root.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct Redo {
 	folder: TempDir,
 	wanted: BTreeSet<H256>,
 	/// Residuals that were set aside.
@@ -28,7 +28,7 @@ pub struct Shelf {
 	store: Option<PathBuf>,
 }
 
-impl Shelf {
+impl Redo {
 	/// For what `jobs` redo, and with these checkpoints, which later inner steps start from. `store` is the folder of a content store, which another process may be using.
 	///
 	/// # Errors
@@ -157,27 +157,27 @@ mod tests {
 		let single = OuterJob { first_round: 0, start: root, steps: vec![vec![delta]], inner_steps: vec![] };
 		let redone = OuterJob { steps: vec![vec![delta], vec![]], ..single.clone() };
 		let keep = |job: &OuterJob, store: Option<PathBuf>| {
-			let shelf = Shelf::new([job], [], store).unwrap();
-			shelf.keep_delta(delta, &bytes).unwrap();
-			shelf.keep_checkpoint(&start, &layout).unwrap();
-			shelf
+			let redo = Redo::new([job], [], store).unwrap();
+			redo.keep_delta(delta, &bytes).unwrap();
+			redo.keep_checkpoint(&start, &layout).unwrap();
+			redo
 		};
-		let shelf = keep(&single, None);
-		assert!(shelf.delta(&engine, delta).is_err() && shelf.revealed(delta).is_none());
-		assert_eq!(shelf.checkpoint(7, root, &layout, 1).unwrap(), None);
+		let redo = keep(&single, None);
+		assert!(redo.delta(&engine, delta).is_err() && redo.revealed(delta).is_none());
+		assert_eq!(redo.checkpoint(7, root, &layout, 1).unwrap(), None);
 
-		let shelf = keep(&redone, None);
-		assert_eq!(shelf.delta(&engine, delta).unwrap(), start.params);
-		assert_eq!(shelf.checkpoint(7, root, &layout, 1).unwrap(), Some(start.clone()));
+		let redo = keep(&redone, None);
+		assert_eq!(redo.delta(&engine, delta).unwrap(), start.params);
+		assert_eq!(redo.checkpoint(7, root, &layout, 1).unwrap(), Some(start.clone()));
 
 		let folder = tempfile::tempdir().unwrap();
 		let store = Store::open(folder.path(), 1 << 30).unwrap();
 		start.to_blobs(&layout).iter().for_each(|blob| assert!(store.put(blob).unwrap().leaves > 0));
 		// Another run may have the same checkpoint.
 		store.set_note(root, &Header { run: 9, ..start.header }.encode()).unwrap();
-		let shelf = keep(&single, Some(folder.path().into()));
-		assert_eq!(shelf.checkpoint(7, root, &layout, 1).unwrap(), Some(start.clone()));
-		assert_eq!(shelf.revealed(start.header.params), Some(start.to_blobs(&layout)[0].clone()));
-		assert_eq!(shelf.revealed(H256::zero()), None);
+		let redo = keep(&single, Some(folder.path().into()));
+		assert_eq!(redo.checkpoint(7, root, &layout, 1).unwrap(), Some(start.clone()));
+		assert_eq!(redo.revealed(start.header.params), Some(start.to_blobs(&layout)[0].clone()));
+		assert_eq!(redo.revealed(H256::zero()), None);
 	}
 }

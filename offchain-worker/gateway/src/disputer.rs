@@ -1,7 +1,9 @@
 //! Disputes false answers on chain, by itself, and plays the games that this account has opened about answers.
 
 use neuroshard_chain_client::{ChainClient, Submitter};
-use neuroshard_disputes::answers::{challenge, Accusation, ChallengeError, Dispute, InUse, Parts, Player, Shelf, ShelfError};
+use neuroshard_disputes::answers::{
+	challenge, Accusation, ChallengeError, Dispute, InUse, Parts, Player, TranscriptStore, TranscriptStoreError,
+};
 use neuroshard_graph::game::Side;
 use neuroshard_inference::receipt::Transcript;
 use neuroshard_types::{inference::SessionId, run::RunConfig};
@@ -18,13 +20,13 @@ use tokio_util::sync::CancellationToken;
 const PAUSE: Duration = Duration::from_secs(12);
 
 /// Parts that disputes take.
-pub struct Court {
+pub struct Disputer {
 	/// The chain.
 	pub client: ChainClient,
 	/// Sends challenges and moves, for whom the account acts.
 	pub submitter: Submitter,
 	/// Folder of transcripts and checkpoints.
-	pub shelf: Shelf,
+	pub transcript_store: TranscriptStore,
 	/// The run that the offered checkpoint is of.
 	pub config: Arc<RunConfig>,
 	/// Keeps a copy of the checkpoint; only with it, answers are checked.
@@ -76,7 +78,7 @@ enum NotDisputed {
 	#[error(transparent)]
 	Challenge(#[from] ChallengeError),
 	#[error(transparent)]
-	Shelf(#[from] ShelfError),
+	TranscriptStore(#[from] TranscriptStoreError),
 }
 
 impl NotDisputed {
@@ -85,7 +87,7 @@ impl NotDisputed {
 	}
 }
 
-impl Court {
+impl Disputer {
 	/// Starts the tasks that dispute what comes through `charges` and play what is open, until `stop` is cancelled. `told` is given how it goes.
 	pub(super) fn start(
 		mut self,
@@ -94,9 +96,16 @@ impl Court {
 		told: watch::Sender<Option<Disputed>>,
 		stop: CancellationToken,
 	) {
-		let (client, submitter, shelf) = (self.client.clone(), self.submitter.clone(), self.shelf.clone());
-		let parts =
-			Parts { client, submitter, shelf, side: Side::Challenger, threads: self.threads, in_use: self.in_use.take(), lie: None };
+		let (client, submitter, transcript_store) = (self.client.clone(), self.submitter.clone(), self.transcript_store.clone());
+		let parts = Parts {
+			client,
+			submitter,
+			transcript_store,
+			side: Side::Challenger,
+			threads: self.threads,
+			in_use: self.in_use.take(),
+			lie: None,
+		};
 		let (player, disputes) = Player::new(parts);
 		tasks.spawn(player.run(stop.clone()));
 		tasks.spawn(async move {
@@ -134,7 +143,7 @@ impl Court {
 	async fn dispute(&self, charge: &Charge, session: SessionId, place: u32) -> Result<(), NotDisputed> {
 		let (me, genesis) = (self.submitter.who(), self.client.genesis());
 		let accusation = Accusation::new(&charge.transcript, charge.doubt, me, genesis)?;
-		self.shelf.keep(&charge.transcript)?;
+		self.transcript_store.keep(&charge.transcript)?;
 		loop {
 			let made = challenge(&self.client, &self.submitter, &accusation, &self.config.model).await?;
 			let doubt = charge.doubt;

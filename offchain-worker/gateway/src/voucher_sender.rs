@@ -39,7 +39,7 @@ const MOST: usize = 32 << 20;
 const MOST_RECEIPTS: usize = 64;
 
 /// Delivers vouchers.
-pub(super) struct Courier {
+pub(super) struct VoucherSender {
 	gateway: Gateway,
 	vouchers: watch::Receiver<Signed>,
 }
@@ -73,7 +73,7 @@ enum Has {
 	Not,
 }
 
-impl Courier {
+impl VoucherSender {
 	/// Brings `vouchers`: also the first one, if it is for something, since the provider may not have got it before a restart.
 	pub(super) fn new(gateway: Gateway, mut vouchers: watch::Receiver<Signed>) -> Self {
 		if vouchers.borrow().0.answers > 0 {

@@ -25,13 +25,13 @@ struct Inner {
 
 /// Reports, on disk, and what keeps others from being made. Clones share them.
 #[derive(Clone)]
-pub(super) struct Desk {
+pub(super) struct Samples {
 	inner: Arc<Mutex<Inner>>,
 	/// Pace of audits on this machine.
 	pub(super) pace: Pace,
 }
 
-impl Desk {
+impl Samples {
 	/// The reports in `base`.
 	pub(super) fn open(base: &Path) -> Self {
 		let (out_of_reach, withheld, too_late) = Default::default();
