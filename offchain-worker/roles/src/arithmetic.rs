@@ -1,6 +1,6 @@
 //! The chain's test of a new provider's arithmetic, answered by this machine.
 
-use neuroshard_compute::exec::Exec;
+use neuroshard_compute::{exec::Exec, kat::exec_drawn};
 use neuroshard_kernels::kat;
 use neuroshard_types::{
 	provider::{ProviderStatus, ProviderView},
@@ -34,7 +34,7 @@ pub fn open_challenge(provider: &ProviderView) -> Option<H256> {
 /// # Errors
 /// [`Fault`] if the chain would refuse the answer.
 pub fn answer(exec: &Exec, challenge: H256) -> Result<H256, Fault> {
-	settle((0..REPEATS).map(|_| neuroshard_compute::kat::exec_drawn(exec, challenge.0)), kat::drawn(challenge.0))
+	settle((0..REPEATS).map(|_| exec_drawn(exec, challenge.0)), kat::drawn(challenge.0))
 }
 
 /// The answer that all of `answers` and the `reference` agree on.
