@@ -70,12 +70,11 @@ pub(super) async fn listen(listener: TcpListener, router: Router, bounds: Bounds
 			}
 			next = next_connection(&listener, &places) => next,
 		};
-		let connections =
-			Connections { router: TowerToHyperService::new(router.clone()), bounds, places: places.clone(), turns: Turns::default() };
+		let serving = Serving { router: TowerToHyperService::new(router.clone()), bounds, places: places.clone(), turns: Turns::default() };
 		let stop = stop.clone();
 		connections.spawn(async move {
 			let _place = place;
-			connections.serve(socket, stop).await;
+			serving.serve(socket, stop).await;
 		});
 		tell(&connections);
 	}
@@ -94,14 +93,14 @@ pub(super) async fn listen(listener: TcpListener, router: Router, bounds: Bounds
 }
 
 /// Parts that a connection is served with.
-struct Connections {
+struct Serving {
 	router: TowerToHyperService<Router>,
 	bounds: Bounds,
 	places: Arc<Semaphore>,
 	turns: Turns,
 }
 
-impl Connections {
+impl Serving {
 	async fn serve(self, socket: TcpStream, stop: CancellationToken) {
 		// The events of a stream are small, and each is due; an error is one of the connection, which shows when it is read.
 		let _ = socket.set_nodelay(true);
