@@ -5,7 +5,7 @@ use crate::{
 	cli::{Cli, Subcommand},
 	service,
 };
-use neuroshard_node::listening::Listening;
+use neuroshard_node::patches::listening::Listening;
 use sc_cli::{RunCmd, SubstrateCli};
 use sc_service::PartialComponents;
 

@@ -2,7 +2,7 @@
 
 use crate::service::{Client, Pool};
 use futures::StreamExt;
-use neuroshard_node::{
+use neuroshard_node::patches::{
 	equivocation::{Chain, Failure},
 	reports::Reports,
 };

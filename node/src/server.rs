@@ -11,7 +11,7 @@ mod strangers;
 
 pub use browser::BrowserLayer;
 
-use crate::bound::{Bound, Purpose, Unavailable};
+use crate::patches::bound::{Bound, Purpose, Unavailable};
 use explain::Explained;
 use futures::{future::BoxFuture, FutureExt};
 use hyper::{

@@ -3,12 +3,14 @@
 use crate::{offences::LocalChain, rpc};
 use futures::FutureExt;
 use neuroshard_node::{
-	equivocation::{Announcements, Equivocations, Watch},
-	exporter,
-	gossip::Gossip,
-	last_peer::LastPeer,
-	listening::Listening,
-	reports::Reports,
+	patches::{
+		equivocation::{Announcements, Equivocations, Watch},
+		exporter,
+		gossip::Gossip,
+		last_peer::LastPeer,
+		listening::Listening,
+		reports::Reports,
+	},
 	server, wasm_cache,
 };
 use neuroshard_runtime::{configs::MAX_BLOCK_LENGTH, opaque::Block, RuntimeApi};

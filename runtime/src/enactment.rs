@@ -2,6 +2,7 @@
 
 pub use pallet::*;
 
+#[allow(clippy::expect_used, reason = "what the macros make has some")]
 #[frame_support::pallet]
 mod pallet {
 	use alloc::boxed::Box;

@@ -4,7 +4,7 @@
 //! runtime does not take its reports. So this looks at whole headers: at every one that a peer announces, and at every one that is to be imported,
 //! before it is. What becomes of the block afterwards does not matter: the seal alone proves who made it.
 
-use crate::slots::{look, set_reported, Sight};
+use super::slots::{look, set_reported, Sight};
 use neuroshard_runtime::{opaque::Block, Hash, Header};
 use sc_client_api::AuxStore;
 use sc_consensus::{BlockCheckParams, BlockImport, BlockImportParams, ImportResult};
@@ -275,7 +275,7 @@ where
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::slots::{
+	use crate::patches::slots::{
 		tests::{author, header, SLOT},
 		REMEMBERED,
 	};
