@@ -121,7 +121,7 @@ impl World {
 				if let Some(code) = train.code() {
 					add_residual(code, code.decay().map(|_| residual.as_slice()), &mut delta)?;
 					let sent = encode_vector(code, &self.exec, &self.layout.tiling(), &mut delta)?;
-					let said = decode_delta(&train, &self.exec, &self.layout, sent)?;
+					let said = decode_delta(train, &self.exec, &self.layout, sent)?;
 					// What was not said is left in the vector.
 					*residual = std::mem::replace(&mut delta, said);
 				}
