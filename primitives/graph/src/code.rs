@@ -20,6 +20,7 @@ pub(crate) const LONGEST: usize = INT8_CODE;
 
 impl Code {
 	/// What the residual is multiplied by; `None` for a code that leaves none.
+	#[inline]
 	pub const fn decay(self) -> Option<F32> {
 		match self {
 			Self::Int8 => None,
@@ -28,6 +29,7 @@ impl Code {
 	}
 
 	/// Numbers that the code of a tile takes, beside its scale.
+	#[inline]
 	pub const fn per_tile(self) -> usize {
 		match self {
 			Self::Int8 => INT8_CODE,
@@ -36,6 +38,7 @@ impl Code {
 	}
 
 	/// Whether each tile has a scale beside its code.
+	#[inline]
 	pub const fn scales(self) -> bool {
 		matches!(self, Self::Int8)
 	}

@@ -26,6 +26,7 @@ impl F32 {
 		Self(value.to_bits())
 	}
 	/// The float that these bits stand for.
+	#[inline]
 	pub const fn get(self) -> f32 {
 		f32::from_bits(self.0)
 	}

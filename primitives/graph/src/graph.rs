@@ -47,6 +47,7 @@ pub struct TensorInfo {
 
 impl TensorInfo {
 	/// Elements.
+	#[inline]
 	pub fn len(&self) -> u64 {
 		u64::from(self.rows) * u64::from(self.cols)
 	}

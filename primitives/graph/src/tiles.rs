@@ -57,6 +57,7 @@ pub enum DecodeError {
 }
 
 /// Tiles of a tensor of `rows` by `cols`.
+#[inline]
 pub const fn tile_count(rows: usize, cols: usize) -> usize {
 	rows.div_ceil(TILE) * cols.div_ceil(TILE)
 }

@@ -14,6 +14,7 @@ struct ScoreRow {
 }
 
 impl Parameters {
+	#[inline]
 	fn score_row(&self, row: u32) -> ScoreRow {
 		let tiles = self.seq / SIDE;
 		let row = row as usize;
@@ -21,12 +22,14 @@ impl Parameters {
 	}
 
 	/// Row of tiles of the scores of a head at a place of a sequence.
+	#[inline]
 	fn score_tile(&self, sequence: usize, head: usize, place: usize) -> Result<u32, Malformed> {
 		number((sequence * self.heads + head) * (self.seq / SIDE) + place)
 	}
 
 	/// The heads that a tile of a tensor `[tokens, heads * head_dim]` covers, each with its columns within the tile and the first of
 	/// them within the head.
+	#[inline]
 	fn heads_of(&self, col: u32, heads: usize) -> impl Iterator<Item = (usize, Range<usize>, usize)> {
 		let first = col as usize * SIDE;
 		let end = (first + SIDE).min(heads * self.head_dim);
@@ -39,12 +42,14 @@ impl Parameters {
 	}
 
 	/// Tiles along a sequence that one piece reads for every head that the tile covers.
+	#[inline]
 	fn width(&self, col: u32, heads: usize) -> u32 {
 		let covered = u32::try_from(self.heads_of(col, heads).count()).unwrap_or(WIDTH);
 		(WIDTH / covered.max(1)).max(1)
 	}
 }
 
+#[inline]
 fn number(value: usize) -> Result<u32, Malformed> {
 	u32::try_from(value).map_err(|_| Malformed)
 }
@@ -62,6 +67,7 @@ pub(super) fn column_pieces(parameters: &Parameters, cell: Cell) -> u32 {
 }
 
 /// Sets to zero what lies right of the diagonal of a tile on it.
+#[inline]
 fn below_diagonal(tile: &mut [f32]) {
 	for (row, values) in tile.chunks_exact_mut(SIDE).enumerate() {
 		values[row + 1..].fill(0.0);

@@ -277,16 +277,19 @@ impl Piece<'_> {
 	}
 
 	/// The tensor of input `number`.
+	#[inline]
 	fn input(&self, number: usize) -> Result<TensorId, Malformed> {
 		self.inputs().get(number).map(|&(tensor, _)| tensor).ok_or(Malformed)
 	}
 
 	/// Whether this is the last piece.
+	#[inline]
 	fn last(&self) -> bool {
 		self.piece + 1 == self.pieces
 	}
 
 	/// Tiles `first..end` of `count` that this piece reads, `width` at most.
+	#[inline]
 	fn span(&self, count: u32, width: u32) -> core::ops::Range<u32> {
 		let first = self.piece.saturating_mul(width).min(count);
 		first..first.saturating_add(width).min(count)
@@ -294,6 +297,7 @@ impl Piece<'_> {
 }
 
 /// `state`, or as many zeros before the first piece.
+#[inline]
 fn begun(piece: u32, state: Vec<f32>, len: usize) -> Vec<f32> {
 	if piece == 0 {
 		vec![0.0; len]

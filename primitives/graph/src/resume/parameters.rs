@@ -119,11 +119,13 @@ impl Parameters {
 	}
 
 	/// Tiles of a sequence.
+	#[inline]
 	pub(crate) fn sequence_tiles(&self) -> u32 {
 		u32::try_from(self.seq / super::SIDE).unwrap_or(u32::MAX).max(1)
 	}
 
 	/// Query heads that share a key head.
+	#[inline]
 	pub(crate) fn group(&self) -> usize {
 		self.heads / self.kv_heads
 	}
@@ -134,6 +136,7 @@ impl Parameters {
 	}
 
 	/// Elements of a head that piece `piece` covers.
+	#[inline]
 	pub(crate) fn head_span(&self, piece: u32) -> core::ops::Range<usize> {
 		let width = super::SIDE * 8;
 		let first = usize::try_from(piece).unwrap_or(usize::MAX).saturating_mul(width).min(self.head_dim);

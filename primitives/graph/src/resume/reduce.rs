@@ -18,6 +18,7 @@ pub(super) enum Sum {
 
 impl Piece<'_> {
 	/// Tile `index` of all inputs, one after the other.
+	#[inline]
 	fn nth_tile(&self, mut index: u32) -> Result<(TensorId, u32, u32), Malformed> {
 		for &(tensor, _) in self.inputs() {
 			let info = self.plan.tensor(tensor).ok_or(Malformed)?;

@@ -27,6 +27,7 @@ impl RowLanes {
 	}
 
 	/// The lanes of row `row`, below 32.
+	#[inline]
 	pub(super) fn row(&mut self, row: usize) -> &mut Lanes {
 		&mut self.0[row]
 	}
@@ -43,6 +44,7 @@ impl RowLanes {
 
 impl Piece<'_> {
 	/// Columns of the input's rows that this piece reads.
+	#[inline]
 	fn columns(&self, extent: Extent) -> Result<core::ops::Range<usize>, Malformed> {
 		let cols = self.plan.tensor(self.input(0)?).ok_or(Malformed)?.cols;
 		let tiles = match extent {
@@ -55,6 +57,7 @@ impl Piece<'_> {
 	}
 
 	/// Columns of row `row` of the tile that count, of those that a piece reads.
+	#[inline]
 	fn counted(&self, extent: Extent, row: usize, columns: &core::ops::Range<usize>) -> usize {
 		match extent {
 			Extent::Row => columns.len(),
