@@ -6,17 +6,21 @@ pub const NAN: f32 = f32::from_bits(0x7fc0_0000);
 /// Canonical form, modulo which tensors are hashed, compared and serialised: any NaN becomes `7fc00000`, -0 becomes +0.
 #[inline(always)]
 pub fn canon(x: f32) -> f32 {
-	if x.is_nan() {
-		NAN
-	} else {
-		x + 0.0
-	}
+	f32::from_bits(canon_bits(x))
 }
 
 /// Bits of the canonical form of `x`.
+///
+/// In integers: compilers take the liberty of replacing one NaN by another in operations of floats, a comparison with itself included.
 #[inline(always)]
 pub fn canon_bits(x: f32) -> u32 {
-	canon(x).to_bits()
+	const INFINITY: u32 = f32::INFINITY.to_bits();
+	let bits = x.to_bits();
+	match bits & 0x7fff_ffff {
+		0 => 0,
+		magnitude if magnitude > INFINITY => NAN.to_bits(),
+		_ => bits,
+	}
 }
 
 /// Correctly rounded `a * b + c`: the hardware instruction where the build guarantees one, else [`fma_emulated`].
