@@ -1,8 +1,8 @@
 //! The addresses at which a node listens. They are taken when it starts: one that is not to be had is an error at once, and not a node that listens
 //! elsewhere or nowhere.
 
+use super::bound::{Bound, Purpose, Unavailable};
 use crate::{
-	bound::{Bound, Purpose, Unavailable},
 	server::{self, Endpoint},
 };
 use sc_cli::RunCmd;

@@ -2,6 +2,8 @@
 //!
 //! It knows nothing of the client that is tested against it, so that the client's own tests can use it, too.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod distance;
 
 use codec::{Compact, Decode, Encode};

@@ -2,15 +2,15 @@
 
 use crate as pallet_neuro_dataset;
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{
 		fungible::{Inspect, Mutate},
 		tokens::{Fortitude, Precision, Preservation},
 		ConstU128,
 	},
-	weights::constants::RocksDbWeight,
 };
 use frame_system::EnsureRoot;
+use neuroshard_test_support::ext;
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest},
 	offence::Offence,
@@ -18,11 +18,9 @@ use neuroshard_types::{
 	traits::{Providers, SlashTo},
 	AccountId, Balance, BlockNumber, H256,
 };
-use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult};
+use sp_runtime::DispatchResult;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Deposit for a manifest of no bytes.
 pub const DEPOSIT_BASE: Balance = 1_000;
 /// Deposit for a byte.
@@ -53,47 +51,8 @@ pub const OTHER: AccountId = AccountId::new([6; 32]);
 /// An account without funds.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Dataset = pallet_neuro_dataset;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-	type DbWeight = RocksDbWeight;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Dataset = pallet_neuro_dataset;
 }
 
 parameter_types! {
@@ -207,15 +166,12 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		dataset: pallet_neuro_dataset::GenesisConfig { attestation_period: PERIOD, answer_time: ANSWER_TIME, ..Default::default() },
 		..Default::default()
 	};
-	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
-	ext.execute_with(|| {
-		System::set_block_number(1);
+	ext::<Test>(genesis, || {
 		Owners::set(BTreeMap::new());
 		Inactive::set(BTreeSet::new());
 		OpenClaims::set(BTreeMap::new());
 		Punished::set(Vec::new());
-	});
-	ext
+	})
 }
 
 /// Runs `test` on the mock, then checks every invariant.

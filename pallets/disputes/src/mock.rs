@@ -3,7 +3,7 @@
 use crate::{self as pallet_neuro_disputes, Share};
 use codec::Decode;
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{
 		fungible::{Inspect, Mutate},
 		tokens::{Fortitude, Precision, Preservation},
@@ -11,6 +11,8 @@ use frame_support::{
 	},
 	weights::Weight,
 };
+use neuroshard_test_support::ext;
+pub use neuroshard_test_support::ED;
 use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, Claims, WorkClaim},
 	inference::{CheckpointId, SessionId},
@@ -22,11 +24,9 @@ use neuroshard_types::{
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
 use sp_keystore::{testing::MemoryKeystore, KeystoreExt};
-use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult, Perbill, Permill};
+use sp_runtime::{BuildStorage, DispatchResult, Perbill, Permill};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Bond of a challenge.
 pub const BOND: Balance = 1_001;
 /// Free balance that challengers start with.
@@ -85,49 +85,8 @@ pub const LIAR: AccountId = account(50);
 /// Another claimant.
 pub const HONEST: AccountId = account(51);
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Disputes = pallet_neuro_disputes;
-
-	#[runtime::pallet_index(3)]
-	pub type Utility = pallet_utility;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Disputes = pallet_neuro_disputes, 3: Utility = pallet_utility;
 }
 
 impl pallet_utility::Config for Test {
@@ -474,9 +433,7 @@ pub fn storage(clock: BlockNumber, extension: BlockNumber) -> sp_runtime::Storag
 
 /// The mock at block 1.
 pub fn new_test_ext() -> sp_io::TestExternalities {
-	let mut ext = sp_io::TestExternalities::new(storage(CLOCK, EXTENSION));
-	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
-	ext.execute_with(|| {
+	let mut ext = ext::<Test>(storage(CLOCK, EXTENSION), || {
 		Works::set(BTreeMap::new());
 		Attestations::set(BTreeMap::new());
 		Configs::set(BTreeMap::new());
@@ -504,8 +461,8 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		MaxGames::set(32);
 		MovesShare::set(Share { bytes: MOVES_LENGTH, time: u64::MAX });
 		Acts::set(Vec::new());
-		System::set_block_number(1);
 	});
+	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
 	ext
 }
 

@@ -2,14 +2,15 @@
 
 use crate as pallet_neuro_inference;
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{
 		fungible::{Balanced, Mutate},
 		tokens::{Fortitude, Precision, Preservation},
 		ConstU128, ConstU32,
 	},
-	weights::constants::RocksDbWeight,
 };
+use neuroshard_test_support::ext;
+pub use neuroshard_test_support::ED;
 use neuroshard_types::{
 	answer_audit::{OnPaid, PaidAnswersOf},
 	inference::{CheckpointId, Class, Offer, Prices, SessionId, Span, Voucher, MAX_SPANS},
@@ -21,14 +22,9 @@ use neuroshard_types::{
 };
 use sp_core::{sr25519, Pair};
 use sp_keystore::{testing::MemoryKeystore, KeystoreExt};
-use sp_runtime::{
-	traits::{Dispatchable, IdentityLookup},
-	BuildStorage, DispatchError, DispatchResult, MultiSignature, Perbill,
-};
+use sp_runtime::{traits::Dispatchable, DispatchError, DispatchResult, MultiSignature, Perbill};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Free balance that users and providers start with.
 pub const FUNDS: Balance = 1_000_000_000;
 /// Least escrow.
@@ -69,47 +65,8 @@ pub const OWNERS_POT: AccountId = AccountId::new([0xf0; 32]);
 /// Account that gets the fees.
 pub const FEES_POT: AccountId = AccountId::new([0xf1; 32]);
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Inference = pallet_neuro_inference;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-	type DbWeight = RocksDbWeight;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Inference = pallet_neuro_inference;
 }
 
 /// A fee that was paid: by whom, how much, to which driver, and for which layers.
@@ -303,10 +260,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		inference: pallet_neuro_inference::GenesisConfig { close_delay: DELAY, ..Default::default() },
 		..Default::default()
 	};
-	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
-	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
-	ext.execute_with(|| {
-		System::set_block_number(1);
+	let mut ext = ext::<Test>(genesis, || {
 		Owners::set([(OPERATOR, DRIVER)].into());
 		Active::set(providers.into());
 		OpenClaims::set(BTreeMap::new());
@@ -317,6 +271,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Fees::set(Vec::new());
 		OwnersShare::set(Perbill::from_percent(10));
 	});
+	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
 	ext
 }
 

@@ -2,13 +2,15 @@
 
 use crate as pallet_neuro_ownership;
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{AsEnsureOriginWithArg, ConstU128},
 	PalletId,
 };
 use frame_system::EnsureNever;
+use neuroshard_test_support::ext;
+pub use neuroshard_test_support::ED;
 use neuroshard_types::{AccountId, Balance, RunId};
-use sp_runtime::{traits::Dispatchable, traits::IdentityLookup, BuildStorage, DispatchResult};
+use sp_runtime::{traits::Dispatchable, DispatchResult};
 
 /// An account with money.
 pub const ALICE: AccountId = AccountId::new([1; 32]);
@@ -20,8 +22,6 @@ pub const CAROL: AccountId = AccountId::new([3; 32]);
 pub const PAYER: AccountId = AccountId::new([4; 32]);
 /// An account that does not exist at genesis.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Free balance that [`ALICE`], [`BOB`] and [`CAROL`] start with.
 pub const FUNDS: Balance = 1_000;
 /// Free balance that [`PAYER`] starts with.
@@ -31,50 +31,9 @@ pub const DEPOSIT: Balance = 20;
 /// A model.
 pub const MODEL: RunId = 7;
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Assets = pallet_assets;
-
-	#[runtime::pallet_index(3)]
-	pub type Ownership = pallet_neuro_ownership;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
+neuroshard_test_support::runtime! {
+	2: Assets = pallet_assets, 3: Ownership = pallet_neuro_ownership;
 	type BaseCallFilter = Ownership;
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
 }
 
 #[derive_impl(pallet_assets::config_preludes::TestDefaultConfig)]
@@ -105,9 +64,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 	let balances = vec![(ALICE, FUNDS), (BOB, FUNDS), (CAROL, FUNDS), (PAYER, WEALTH)];
 	let genesis =
 		RuntimeGenesisConfig { balances: pallet_balances::GenesisConfig { balances, ..Default::default() }, ..Default::default() };
-	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
-	ext.execute_with(|| System::set_block_number(1));
-	ext
+	ext::<Test>(genesis, || ())
 }
 
 /// Runs `test` on the mock, then checks every invariant.

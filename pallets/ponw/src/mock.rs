@@ -1,11 +1,12 @@
-//! A runtime of system and this pallet, with recorded providers and credits and a clock that tests set.
+//! A runtime of system, balances and this pallet, with recorded providers and credits and a clock that tests set.
 
 use crate as pallet_neuro_ponw;
 use alloc::collections::{BTreeMap, BTreeSet};
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{ConstU32, Hooks},
 };
+use neuroshard_test_support::ext;
 use neuroshard_types::{
 	offence::Offence,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
@@ -15,10 +16,7 @@ use neuroshard_types::{
 };
 use sp_core::{ecdsa, Pair};
 use sp_keystore::{testing::MemoryKeystore, KeystoreExt};
-use sp_runtime::{
-	traits::{Dispatchable, IdentityLookup},
-	BuildStorage, DispatchError, DispatchResult,
-};
+use sp_runtime::{traits::Dispatchable, DispatchError, DispatchResult};
 
 /// A provider.
 pub const ALICE: AccountId = AccountId::new([1; 32]);
@@ -41,35 +39,8 @@ pub const HOUR: Moment = 3_600_000;
 /// A minute, milliseconds.
 pub const MINUTE: Moment = 60_000;
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Ponw = pallet_neuro_ponw;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
+neuroshard_test_support::runtime! {
+	2: Ponw = pallet_neuro_ponw;
 }
 
 parameter_types! {
@@ -214,9 +185,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		ponw: pallet_neuro_ponw::GenesisConfig { challenge_window: WINDOW, ..Default::default() },
 		..Default::default()
 	};
-	let mut ext = sp_io::TestExternalities::new(genesis.build_storage().expect("genesis of the mock builds"));
-	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
-	ext.execute_with(|| {
+	let mut ext = ext::<Test>(genesis, || {
 		Now::set(START);
 		Keys::set([ALICE, BOB].into_iter().map(|who| (who.clone(), pair(&who).public().0)).collect());
 		Owners::set(BTreeMap::new());
@@ -225,8 +194,8 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Successes::set(BTreeMap::new());
 		Credited::set(Vec::new());
 		Owned::set(Vec::new());
-		System::set_block_number(1);
 	});
+	ext.register_extension(KeystoreExt::new(MemoryKeystore::new()));
 	ext
 }
 

@@ -3,13 +3,15 @@
 use crate as pallet_neuro_rewards;
 use alloc::collections::BTreeMap;
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{
 		fungible::{Balanced, Credit},
-		ConstU128, Hooks, OnUnbalanced,
+		Hooks, OnUnbalanced,
 	},
 };
 use frame_system::EnsureRoot;
+use neuroshard_test_support::ext;
+pub use neuroshard_test_support::ED;
 use neuroshard_types::{
 	offence::Offence,
 	proof::ProofKind,
@@ -18,7 +20,7 @@ use neuroshard_types::{
 	traits::{Providers, SlashTo, WorkCredits},
 	AccountId, Balance, BlockNumber, NEURO,
 };
-use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchResult};
+use sp_runtime::{BuildStorage, DispatchResult};
 
 /// An account with money and a bond of 1,000 NEURO.
 pub const ALICE: AccountId = AccountId::new([1; 32]);
@@ -30,8 +32,6 @@ pub const TREASURY: AccountId = AccountId::new([3; 32]);
 pub const VALIDATOR: AccountId = AccountId::new([4; 32]);
 /// An account that does not exist at genesis and has no bond.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Free balance that the others start with.
 pub const FUNDS: Balance = 1_000;
 /// Blocks of an era of the mock.
@@ -41,46 +41,8 @@ pub const DEPTH: EraIndex = 3;
 /// Budget of the first era of the mock.
 pub const INITIAL: Balance = 1_000_000;
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Rewards = pallet_neuro_rewards;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Rewards = pallet_neuro_rewards;
 }
 
 /// Bond of a provider of the mock.
@@ -223,17 +185,14 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 
 /// The mock at block 1 with these genesis values.
 pub fn ext_with(rewards: pallet_neuro_rewards::GenesisConfig<Test>) -> sp_io::TestExternalities {
-	let mut ext = sp_io::TestExternalities::new(storage(rewards));
-	ext.execute_with(|| {
+	ext::<Test>(storage(rewards), || {
 		Bonds::set(BTreeMap::new());
 		Reputations::set(BTreeMap::new());
 		Offered::set(BTreeMap::new());
 		Author::set(Some(VALIDATOR));
 		bond(&ALICE, 1_000 * NEURO, 0);
 		bond(&BOB, 1_000 * NEURO, 0);
-		System::set_block_number(1);
-	});
-	ext
+	})
 }
 
 /// Runs `test` on the mock, then checks every invariant, and that issuance grew by exactly what was minted, less what was burned.

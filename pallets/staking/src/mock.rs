@@ -2,19 +2,18 @@
 
 use crate as pallet_neuro_staking;
 use frame_support::{
-	derive_impl, parameter_types,
-	traits::{ConstU128, ConstU32, Randomness},
-	weights::constants::RocksDbWeight,
+	parameter_types,
+	traits::{ConstU32, Randomness},
 };
 use frame_system::EnsureRoot;
+use neuroshard_test_support::ext;
+pub use neuroshard_test_support::ED;
 use neuroshard_types::{
 	provider::{HardwareProfile, ProviderInfo, Role, Roles, VerifierBonds},
 	AccountId, Balance, BlockNumber, H256,
 };
-use sp_runtime::{traits::IdentityLookup, BuildStorage};
+use sp_runtime::BuildStorage;
 
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Smallest active bond of the mock.
 pub const MIN_BOND: Balance = 1_000;
 /// Cooldown of the mock, in blocks.
@@ -31,47 +30,8 @@ pub const CHARLIE: AccountId = AccountId::new([3; 32]);
 /// An account that does not exist at genesis.
 pub const NOBODY: AccountId = AccountId::new([9; 32]);
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Staking = pallet_neuro_staking;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-	type DbWeight = RocksDbWeight;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Staking = pallet_neuro_staking;
 }
 
 parameter_types! {
@@ -118,9 +78,7 @@ pub fn storage(cooldown: BlockNumber, min_bond: Balance) -> sp_runtime::Storage 
 
 /// The mock at block 1.
 pub fn new_test_ext() -> sp_io::TestExternalities {
-	let mut ext = sp_io::TestExternalities::new(storage(COOLDOWN, MIN_BOND));
-	ext.execute_with(|| System::set_block_number(1));
-	ext
+	ext::<Test>(storage(COOLDOWN, MIN_BOND), || ())
 }
 
 /// Runs `test` on the mock, then checks every invariant.

@@ -3,10 +3,11 @@
 use crate as pallet_neuro_training;
 use codec::Encode;
 use frame_support::{
-	derive_impl, ord_parameter_types, parameter_types,
+	ord_parameter_types, parameter_types,
 	traits::{ConstU32, Hooks, Randomness},
 };
 use frame_system::{EnsureRoot, EnsureSignedBy};
+use neuroshard_test_support::ext;
 use neuroshard_types::{
 	audit::OnAdopted,
 	dataset::DatasetShape,
@@ -19,7 +20,7 @@ use neuroshard_types::{
 	AccountId, Aggregator, Balance, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Moment, Robust, RoundIndex, Rule, RunId, TopK,
 	TrainConfig, F32, H256,
 };
-use sp_runtime::{traits::IdentityLookup, BuildStorage, DispatchError, DispatchResult};
+use sp_runtime::{DispatchError, DispatchResult};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Milliseconds between blocks.
@@ -39,45 +40,8 @@ pub const DATASET_ROOT: H256 = H256::repeat_byte(0xda);
 /// A signature that the mock's proofs refuse.
 pub const BAD_SIGNATURE: ProofSignature = [0; 65];
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Training = pallet_neuro_training;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Training = pallet_neuro_training;
 }
 
 /// A provider of the mock.
@@ -423,10 +387,7 @@ pub fn enroll(who: &AccountId) {
 /// The mock at block 1, with workers 1 to 9.
 pub fn new_test_ext() -> sp_io::TestExternalities {
 	let balances = pallet_balances::GenesisConfig { balances: vec![(SPONSOR, FUNDS), (worker(1), FUNDS)], ..Default::default() };
-	let storage = RuntimeGenesisConfig { balances, ..Default::default() }.build_storage().expect("genesis of the mock builds");
-	let mut ext = sp_io::TestExternalities::new(storage);
-	ext.execute_with(|| {
-		System::set_block_number(1);
+	ext::<Test>(RuntimeGenesisConfig { balances, ..Default::default() }, || {
 		frame_system::BlockHash::<Test>::insert(0, H256::repeat_byte(0xaa));
 		(1..10).for_each(|number| enroll(&worker(number)));
 		// 4 * 33 / 32 = 4 windows a shard: 64 for training, 8 held out.
@@ -448,8 +409,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		RecordsKept::set(3);
 		MaxReplay::set(3);
 		MaxActiveRuns::set(3);
-	});
-	ext
+	})
 }
 
 /// Runs `test` on the mock, then checks every invariant.

@@ -2,21 +2,17 @@
 
 use crate as pallet_neuro_validators;
 use frame_support::{
-	derive_impl, parameter_types,
+	parameter_types,
 	traits::{fungible::Mutate, ConstU128, ConstU32},
-	weights::{constants::RocksDbWeight, Weight},
+	weights::Weight,
 	PalletId,
 };
 use frame_system::EnsureRoot;
+use neuroshard_test_support::ext;
+pub use neuroshard_test_support::ED;
 use neuroshard_types::{traits::BlockRewards, AccountId, Balance, BlockNumber};
-use sp_runtime::{
-	testing::UintAuthorityId,
-	traits::{ConvertInto, IdentityLookup},
-	BuildStorage,
-};
+use sp_runtime::{testing::UintAuthorityId, traits::ConvertInto, BuildStorage};
 
-/// Existential deposit of the mock.
-pub const ED: Balance = 10;
 /// Smallest active self-bond of the mock.
 pub const MIN_BOND: Balance = 1_000;
 /// Smallest active nomination of the mock.
@@ -48,50 +44,8 @@ sp_runtime::impl_opaque_keys! {
 	}
 }
 
-#[frame_support::runtime]
-mod runtime {
-	#[runtime::runtime]
-	#[runtime::derive(
-		RuntimeCall,
-		RuntimeEvent,
-		RuntimeError,
-		RuntimeOrigin,
-		RuntimeFreezeReason,
-		RuntimeHoldReason,
-		RuntimeSlashReason,
-		RuntimeLockId,
-		RuntimeTask,
-		RuntimeViewFunction
-	)]
-	pub struct Test;
-
-	#[runtime::pallet_index(0)]
-	pub type System = frame_system;
-
-	#[runtime::pallet_index(1)]
-	pub type Balances = pallet_balances;
-
-	#[runtime::pallet_index(2)]
-	pub type Validators = pallet_neuro_validators;
-
-	#[runtime::pallet_index(3)]
-	pub type Session = pallet_session;
-}
-
-#[derive_impl(frame_system::config_preludes::TestDefaultConfig)]
-impl frame_system::Config for Test {
-	type Block = frame_system::mocking::MockBlockU32<Test>;
-	type AccountId = AccountId;
-	type Lookup = IdentityLookup<AccountId>;
-	type AccountData = pallet_balances::AccountData<Balance>;
-	type DbWeight = RocksDbWeight;
-}
-
-#[derive_impl(pallet_balances::config_preludes::TestDefaultConfig)]
-impl pallet_balances::Config for Test {
-	type Balance = Balance;
-	type ExistentialDeposit = ConstU128<ED>;
-	type AccountStore = System;
+neuroshard_test_support::runtime! {
+	2: Validators = pallet_neuro_validators, 3: Session = pallet_session;
 }
 
 /// Sessions of the mock end in blocks whose number is a multiple of [`SESSION`]; most tests end them themselves, and begin no blocks.
@@ -191,9 +145,7 @@ pub fn storage(validators: pallet_neuro_validators::GenesisConfig<Test>) -> sp_r
 
 /// The mock at block 1.
 pub fn new_test_ext() -> sp_io::TestExternalities {
-	let mut ext = sp_io::TestExternalities::new(storage(genesis()));
-	ext.execute_with(|| System::set_block_number(1));
-	ext
+	ext::<Test>(storage(genesis()), || ())
 }
 
 /// Runs `test` on the mock, then checks every invariant.

@@ -108,6 +108,21 @@ fn the_square_root_of_no_std_is_the_correctly_rounded_one() {
 	}
 }
 
+#[test]
+fn every_nan_has_one_canonical_form_also_right_after_it_was_computed() {
+	let mut inputs = Inputs::new(7);
+	for _ in 0..100_000 {
+		let (word, b) = (inputs.word(), f32::from_bits(inputs.word() & 0x3fff_ffff));
+		// Any payload and sign.
+		let a = f32::from_bits(word | 0x7f80_0001);
+		// No sum of squares has a sign, nor has its root: a compiler may know that.
+		for computed in [(a * a + b * b).sqrt(), a + b, a * b, a.sqrt()] {
+			assert_eq!((num::canon_bits(computed), num::canon(computed).to_bits()), (0x7fc0_0000, 0x7fc0_0000), "{word:x}");
+		}
+	}
+	assert_eq!([-0.0, 0.0, -1.5, f32::MIN_POSITIVE / 2.0, f32::NEG_INFINITY].map(num::canon_bits), [0, 0, 0xbfc0_0000, 0x0040_0000, 0xff80_0000]);
+}
+
 /// Largest error in units in the last place over `arguments`.
 fn worst_ulp(arguments: impl Iterator<Item = f32>, f: fn(f32) -> f32, exact: fn(f64) -> f64) -> f64 {
 	arguments
