@@ -2,9 +2,7 @@
 //! elsewhere or nowhere.
 
 use super::bound::{Bound, Purpose, Unavailable};
-use crate::{
-	server::{self, Endpoint},
-};
+use crate::server::{self, Endpoint};
 use sc_cli::RunCmd;
 use sc_network::multiaddr::{Multiaddr, Protocol};
 use sc_rpc_server::RpcEndpoint;

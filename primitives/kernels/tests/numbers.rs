@@ -120,7 +120,10 @@ fn every_nan_has_one_canonical_form_also_right_after_it_was_computed() {
 			assert_eq!((num::canon_bits(computed), num::canon(computed).to_bits()), (0x7fc0_0000, 0x7fc0_0000), "{word:x}");
 		}
 	}
-	assert_eq!([-0.0, 0.0, -1.5, f32::MIN_POSITIVE / 2.0, f32::NEG_INFINITY].map(num::canon_bits), [0, 0, 0xbfc0_0000, 0x0040_0000, 0xff80_0000]);
+	assert_eq!(
+		[-0.0, 0.0, -1.5, f32::MIN_POSITIVE / 2.0, f32::NEG_INFINITY].map(num::canon_bits),
+		[0, 0, 0xbfc0_0000, 0x0040_0000, 0xff80_0000]
+	);
 }
 
 /// Largest error in units in the last place over `arguments`.
