@@ -1,5 +1,7 @@
 //! What the mocks of all pallets begin with.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use neuroshard_types::Balance;
 use sp_io::TestExternalities;
 use sp_runtime::{traits::One, BuildStorage};
