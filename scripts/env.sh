@@ -6,12 +6,6 @@ if ! command -v cargo >/dev/null 2>&1 && [ -r "$HOME/.cargo/env" ]; then
 	. "$HOME/.cargo/env"
 fi
 
-# Our own crates are compiled by clippy's driver, which tells its lints on the way: a pass of its own would check all dependencies once more.
-if command -v clippy-driver >/dev/null 2>&1; then
-	RUSTC_WORKSPACE_WRAPPER="$(command -v clippy-driver)"
-	export RUSTC_WORKSPACE_WRAPPER
-fi
-
 # Before a WASM is compiled that others will run: the messages of its panics shall name no folder of this machine. Folders must have no spaces.
 hide_folders() {
 	local folder
