@@ -13,21 +13,24 @@ pub use browser::BrowserLayer;
 
 use crate::patches::bound::{Bound, Purpose, Unavailable};
 use explain::Explained;
-use futures::{future::BoxFuture, FutureExt};
+use futures::{
+	future::{ready, BoxFuture},
+	FutureExt,
+};
 use hyper::{
-	body::Incoming,
-	header::{HeaderValue, CONTENT_TYPE},
+	body::{Body as _, Incoming},
+	header::{HeaderValue, CONNECTION, CONTENT_TYPE},
 	http::request::Parts,
 	server::conn::http1,
 	service::service_fn,
-	Method, Request,
+	Method, Request, StatusCode,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use jsonrpsee::{
 	core::BoxError,
 	server::{
-		middleware::rpc::RpcService, stop_channel, ws, BatchRequestConfig, HttpRequest, HttpResponse, PingConfig, RandomStringIdProvider,
-		RpcServiceBuilder, StopHandle, TowerServiceBuilder,
+		middleware::rpc::RpcService, stop_channel, ws, BatchRequestConfig, HttpBody, HttpRequest, HttpResponse, PingConfig,
+		RandomStringIdProvider, RpcServiceBuilder, StopHandle, TowerServiceBuilder,
 	},
 	Methods, RpcModule,
 };
@@ -40,9 +43,9 @@ use std::{
 	sync::Arc,
 	time::{Duration, Instant},
 };
-use strangers::{is_stranger, is_unlimited, Threads};
+use strangers::{is_stranger, is_unlimited, Bounded, Threads};
 use substrate_prometheus_endpoint::{PrometheusError, Registry};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 use tower::{layer::util::Identity, Service};
 use tower_http::cors::{AllowOrigin, AllowPrivateNetwork, CorsLayer};
 
@@ -50,6 +53,14 @@ const MIB: u32 = 1 << 20;
 /// Threads in which calls of methods that read the chain, its state or the pool are executed at a time, and how many calls of strangers are.
 const THREADS: u32 = 16;
 const CALLS_OF_STRANGERS: usize = 12;
+/// KiB of calls of strangers that may wait or be executed: more are refused as *server is busy*.
+const ROOM_OF_STRANGERS: usize = 64 << 10;
+/// Connections from other machines for each one that may make calls: they may be silent for a time, and answers be read slowly.
+const SOCKETS: usize = 4;
+/// Bytes of the head of a request.
+const HEAD_BYTES: usize = 16 << 10;
+/// Time for a request over HTTP to come and be answered.
+const CALL: Duration = Duration::from_secs(60);
 /// Time for the head of a request to come, from the end of the one before.
 const HEAD: Duration = Duration::from_secs(60);
 /// Characters of a call that are logged.
@@ -143,7 +154,7 @@ pub fn start(endpoints: Vec<Endpoint>, methods: &RpcModule<()>, registry: Option
 	let addresses = endpoints.iter().map(|endpoint| endpoint.bound.local_address()).collect::<Result<Vec<_>, _>>()?;
 	let methods = with_list(methods);
 	let metrics = RpcMetrics::new(registry)?.map(|metrics| metrics.with_known_methods(methods.method_names()));
-	let threads = Arc::new(Semaphore::new(CALLS_OF_STRANGERS));
+	let (threads, room) = (Arc::new(Semaphore::new(CALLS_OF_STRANGERS)), Arc::new(Semaphore::new(ROOM_OF_STRANGERS)));
 	let runtime = sc_rpc_server::create_rpc_runtime(THREADS).map_err(system("threads"))?;
 	let (tasks, (stop, handle)) = (runtime.handle().clone(), stop_channel());
 	// From here on an error stops the runtime without waiting for it.
@@ -155,8 +166,8 @@ pub fn start(endpoints: Vec<Endpoint>, methods: &RpcModule<()>, registry: Option
 		};
 		let own = limited(&options).to_service_builder();
 		let servers = [own.clone(), own.max_connections(options.max_connections)];
-		let (methods, metrics, threads, stop) = (methods.clone(), metrics.clone(), threads.clone(), stop.clone());
-		tasks.spawn(accept(listener, origins, Shared { options, address, servers, methods, metrics, threads, stop }));
+		let (methods, metrics, threads, room, stop) = (methods.clone(), metrics.clone(), threads.clone(), room.clone(), stop.clone());
+		tasks.spawn(accept(listener, origins, Shared { options, address, servers, methods, metrics, threads, room, stop }));
 	}
 	Ok(server)
 }
@@ -212,6 +223,8 @@ struct Shared {
 	metrics: Option<RpcMetrics>,
 	/// For calls of strangers.
 	threads: Arc<Semaphore>,
+	/// KiB of calls of strangers that may be held.
+	room: Arc<Semaphore>,
 	stop: StopHandle,
 }
 
@@ -221,6 +234,8 @@ async fn accept(listener: TcpListener, origins: Arc<Origins>, shared: Shared) {
 	// Where all pages are let in, no name keeps one out.
 	let by_address = *origins != Origins::All;
 	let layers = tower::ServiceBuilder::new().layer(BrowserLayer::new(origins, by_address)).layer(cors).layer(NodeHealthProxyLayer);
+	// Each may be silent for some time before its first request.
+	let places = Arc::new(Semaphore::new((shared.options.max_connections as usize).saturating_mul(SOCKETS)));
 	let shared = Arc::new(shared);
 	loop {
 		let (socket, client) = match listener.accept().await {
@@ -234,6 +249,11 @@ async fn accept(listener: TcpListener, origins: Arc<Origins>, shared: Shared) {
 		// Answers are whole when they are flushed; an error is one of the connection, which shows when it is read.
 		let _ = socket.set_nodelay(true);
 		let client = client.ip().to_canonical();
+		let place = match (client.is_loopback(), places.clone().try_acquire_owned()) {
+			(true, _) => None,
+			(false, Ok(place)) => Some(place),
+			(false, Err(_)) => continue,
+		};
 		// One limit for all that comes over the connection.
 		let limit = shared.options.rate_limit.map(|calls| MiddlewareLayer::new().with_rate_limit_per_minute(calls));
 		let (layers, shared) = (layers.clone(), shared.clone());
@@ -247,9 +267,11 @@ async fn accept(listener: TcpListener, origins: Arc<Origins>, shared: Shared) {
 		let serving = http1::Builder::new()
 			.timer(TokioTimer::new())
 			.header_read_timeout(HEAD)
+			.max_buf_size(HEAD_BYTES)
 			.serve_connection(TokioIo::new(socket), service)
 			.with_upgrades();
-		tokio::spawn(serving.map(|ended| {
+		tokio::spawn(serving.map(move |ended| {
+			drop(place);
 			if let Err(error) = ended {
 				tracing::debug!(target: "rpc", %error, "a connection ended");
 			}
@@ -265,7 +287,7 @@ impl Shared {
 		limit: Option<MiddlewareLayer>,
 		mut request: HttpRequest,
 	) -> BoxFuture<'static, Result<HttpResponse, BoxError>> {
-		let Self { options, address, servers: [own, strangers], methods, metrics, threads, stop } = self;
+		let Self { options, address, servers: [own, strangers], methods, metrics, threads, room, stop } = self;
 		let stranger = is_stranger(client, request.headers());
 		// The mark of a web page stays: it is somebody else's, whoever has it open.
 		if request.extensions().get::<DenyUnsafe>().is_none() {
@@ -276,13 +298,20 @@ impl Shared {
 			request.extensions_mut().insert(denied);
 		}
 		let is_websocket = ws::is_upgrade_request(&request);
-		let mut calls = limit.filter(|_| !is_unlimited(options, client, request.headers())).unwrap_or_default();
+		if is_websocket && !request.body().is_end_stream() {
+			// It would be read as a body here and as frames there.
+			return ready(Ok(plain(StatusCode::BAD_REQUEST))).boxed();
+		}
+		// Over one connection of a trusted proxy come requests of many clients.
+		let is_shared = options.rate_limit_trust_proxy_headers && !is_websocket;
+		let mut calls = limit.filter(|_| !is_shared && !is_unlimited(options, client, request.headers())).unwrap_or_default();
 		if let Some(metrics) = metrics {
 			calls = calls.with_metrics(Metrics::new(metrics.clone(), if is_websocket { "ws" } else { "http" }));
 		}
-		let (known, threads) = (methods.clone(), stranger.then(|| threads.clone()));
+		let (known, threads, room) = (methods.clone(), stranger.then(|| threads.clone()), stranger.then(|| room.clone()));
 		let middleware = RpcServiceBuilder::new()
 			.rpc_logger(LOGGED)
+			.layer_fn(move |service| Bounded { service: Arc::new(service), room: room.clone() })
 			.layer(calls.clone())
 			.layer_fn(move |service: RpcService| Explained(Threads { service, methods: known.clone(), free: threads.clone() }));
 		let builder = if stranger { strangers } else { own };
@@ -296,8 +325,20 @@ impl Shared {
 				calls.ws_disconnect(start);
 			});
 		}
-		service.call(request)
+		if is_websocket {
+			return service.call(request);
+		}
+		let answered = timeout(CALL, service.call(request));
+		async move { answered.await.unwrap_or_else(|_| Ok(plain(StatusCode::REQUEST_TIMEOUT))) }.boxed()
 	}
+}
+
+/// An answer without words, after which the connection is closed.
+fn plain(status: StatusCode) -> HttpResponse {
+	let mut response = HttpResponse::new(HttpBody::empty());
+	*response.status_mut() = status;
+	response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+	response
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn is_stranger(client: IpAddr, headers: &HeaderMap) -> bool {
 pub fn is_unlimited(options: &RpcEndpoint, client: IpAddr, headers: &HeaderMap) -> bool {
 	let named = if options.rate_limit_trust_proxy_headers { named_client(headers) } else { None };
 	let from = named.unwrap_or(client);
-	let is_elsewhere = from.is_loopback() && is_stranger(client, headers);
+	let is_elsewhere = headers.contains_key(ORIGIN) || from.is_loopback() && is_stranger(client, headers);
 	!is_elsewhere && options.rate_limit_whitelisted_ips.iter().any(|network| network.contains(from))
 }
 
@@ -87,6 +87,40 @@ where
 	}
 }
 
+/// A service that refuses calls while `room`, if there is any, is taken by others: the server reads messages of a WebSocket before it has answered those
+/// before.
+pub struct Bounded<S> {
+	/// What answers the calls.
+	pub service: Arc<S>,
+	/// KiB of calls that may be held; none for clients that are not bounded.
+	pub room: Option<Arc<Semaphore>>,
+}
+
+impl<'a, S> RpcServiceT<'a> for Bounded<S>
+where
+	S: for<'b> RpcServiceT<'b> + Send + Sync + 'static,
+{
+	type Future = BoxFuture<'a, MethodResponse>;
+
+	fn call(&self, request: Request<'a>) -> Self::Future {
+		let service = self.service.clone();
+		let Some(room) = self.room.clone() else { return async move { service.call(request).await }.boxed() };
+		let bytes = request.params.as_ref().map_or(0, |params| params.get().len());
+		let held = room.try_acquire_many_owned(u32::try_from(bytes / 1_024).unwrap_or(u32::MAX).saturating_add(1));
+		async move {
+			match held {
+				Ok(held) => {
+					let response = service.call(request).await;
+					drop(held);
+					response
+				}
+				Err(_) => MethodResponse::error(request.id, ErrorCode::ServerIsBusy),
+			}
+		}
+		.boxed()
+	}
+}
+
 fn owned(request: &Request<'_>) -> Request<'static> {
 	Request {
 		jsonrpc: request.jsonrpc,
@@ -101,6 +135,8 @@ fn owned(request: &Request<'_>) -> Request<'static> {
 mod tests {
 	use super::*;
 	use crate::server::nobody;
+	use jsonrpsee::{types::Id, ResponsePayload};
+	use serde_json::value::RawValue;
 
 	const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 	const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 60));
@@ -122,6 +158,35 @@ mod tests {
 		}
 	}
 
+	/// Answers every call at once.
+	struct Answers;
+
+	impl<'a> RpcServiceT<'a> for Answers {
+		type Future = std::future::Ready<MethodResponse>;
+
+		fn call(&self, request: Request<'a>) -> Self::Future {
+			std::future::ready(MethodResponse::response(request.id, ResponsePayload::success("done"), 1_024))
+		}
+	}
+
+	#[tokio::test]
+	async fn strangers_have_no_more_of_their_calls_held_than_there_is_room_for() {
+		let room = Arc::new(Semaphore::new(4));
+		let bounded = |room: Option<Arc<Semaphore>>| Bounded { service: Arc::new(Answers), room };
+		let params = |bytes: usize| RawValue::from_string(format!("[\"{}\"]", "a".repeat(bytes))).unwrap();
+		let [small, large] = [100, 5_000].map(params);
+		let request = |params| Request::new("system_health".into(), Some(params), Id::Number(7));
+		let held = bounded(Some(room.clone()));
+		let refused = held.call(request(&large)).await;
+		assert_eq!(refused.as_error_code(), Some(ErrorCode::ServerIsBusy.code()));
+		for _ in 0..9 {
+			assert!(held.call(request(&small)).await.is_success(), "what is answered makes room");
+		}
+		let _others = room.clone().acquire_many_owned(4).await.unwrap();
+		assert!(held.call(request(&small)).await.is_error());
+		assert!(bounded(None).call(request(&large)).await.is_success(), "the operator's own");
+	}
+
 	#[test]
 	fn who_is_on_this_machine_and_no_page_is_no_stranger() {
 		assert!(!is_stranger(HERE, &with("host", "localhost:9944")) && is_stranger(THERE, &with("host", "localhost:9944")));
@@ -136,6 +201,7 @@ mod tests {
 		assert!(is_unlimited(&plain, HERE, &HeaderMap::new()) && is_unlimited(&plain, THERE, &HeaderMap::new()));
 		for (options, name, value, unlimited) in [
 			(&plain, "origin", "https://app.example", false),
+			(&trusting, "origin", "https://app.example", false),
 			(&plain, "x-forwarded-for", "192.0.2.60", false),
 			(&trusting, "x-forwarded-for", "192.0.2.60", true),
 			(&trusting, "x-forwarded-for", "198.51.100.1", false),

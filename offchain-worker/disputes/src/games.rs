@@ -13,7 +13,7 @@ use neuroshard_graph::game::{Move, Side};
 use neuroshard_support::backoff::{Backoff, Rests};
 use neuroshard_types::{
 	dispute::{ClaimId, GameView, MoveKind},
-	AccountId, BlockNumber,
+	AccountId, BlockNumber, H256,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::watch;
@@ -23,8 +23,8 @@ pub const BACKOFF: Backoff<BlockNumber> = Backoff::new(3, 48);
 
 /// A game by claim and challenger.
 pub type GameId = (ClaimId, AccountId);
-/// A move by its game and how many extrinsics that had before.
-pub type MoveId = (GameId, usize);
+/// A move by its game and the position that it answers, which another branch of the chain may not have.
+pub type MoveId = (GameId, H256);
 
 /// Why there is no move.
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +46,8 @@ pub struct Games {
 	submitter: Submitter,
 	/// Games as they were played, and how many of their extrinsics were read.
 	records: BTreeMap<GameId, (Record, usize)>,
-	/// Games, and how many extrinsics they had, in which this side has nothing to say.
-	resigned: BTreeMap<GameId, usize>,
+	/// Games, and where they stood, in which this side has nothing to say.
+	resigned: BTreeMap<GameId, H256>,
 	/// Moves that failed.
 	pub failed: Rests<MoveId>,
 }
@@ -75,12 +75,12 @@ impl Games {
 
 	/// Returns whether the account has to move, and has something to say.
 	pub fn has_turn(&self, game: &GameId, view: &GameView) -> bool {
-		view.turn == self.side(game) && self.resigned.get(game) != Some(&view.moves.len())
+		view.turn == self.side(game) && self.resigned.get(game) != Some(&standing(view))
 	}
 
 	/// Notes that this side has nothing to say until the other one moves.
-	pub fn resign(&mut self, game: GameId, moves: usize) {
-		self.resigned.insert(game, moves);
+	pub fn resign(&mut self, game: GameId, view: &GameView) {
+		self.resigned.insert(game, standing(view));
 	}
 
 	/// Returns what a move follows from beside the position: for a challenger, the defender's moves so far.
@@ -93,14 +93,15 @@ impl Games {
 		if self.side(game) == Side::Defender {
 			return Ok(Vec::new());
 		}
-		self.read(game, view, case).await?;
-		match self.records.get(game).filter(|(record, _)| record.is_at(&view.position)) {
-			Some((record, _)) => Ok(record.defence().to_vec()),
-			None => {
-				self.records.remove(game);
-				Err(GameError::Elsewhere)
+		// What was read of another branch is read anew.
+		for _ in 0..2 {
+			self.read(game, view, case).await?;
+			if let Some((record, _)) = self.records.get(game).filter(|(record, _)| record.is_at(&view.position)) {
+				return Ok(record.defence().to_vec());
 			}
+			self.records.remove(game);
 		}
+		Err(GameError::Elsewhere)
 	}
 
 	/// Reads the moves of a game that were not read yet.
@@ -140,7 +141,7 @@ impl Games {
 			}
 			Err(CaseError::Play(PlayError::Nothing)) => {
 				tracing::warn!(run, round, %who, about = ?claim.kind, "nothing to object to in this dispute: it is given up");
-				self.resign(game, moves);
+				self.resign(game, view);
 				Ok(())
 			}
 			Err(error) => Err(error.into()),
@@ -150,5 +151,9 @@ impl Games {
 
 /// Returns the move that is due in a game.
 pub fn move_of(game: &GameId, view: &GameView) -> MoveId {
-	(game.clone(), view.moves.len())
+	(game.clone(), standing(view))
+}
+
+fn standing(view: &GameView) -> H256 {
+	H256(view.position.hash())
 }

@@ -293,7 +293,7 @@ impl Player {
 			None => match at.answer_claim(claim).await? {
 				Some(judged) => self.new_case(claim, judged).await?,
 				None => {
-					self.games.resign(game, view.moves.len());
+					self.games.resign(game, &view);
 					return Ok(());
 				}
 			},

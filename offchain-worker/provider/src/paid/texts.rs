@@ -151,9 +151,11 @@ impl Keeper {
 				Delivery::Demanded(until) => until,
 				Delivery::Undemanded | Delivery::Delivered(_) | Delivery::Withheld => audit.closes_at,
 			};
+			let delivered = self.deliver_one(&audit).await;
+			let ended = self.client().now().await.map_or(block, |now| now.block().number);
 			// One that succeeds rests until the block that has it is the best one.
-			resting.note(audit.answer.clone(), block, until);
-			match self.deliver_one(&audit).await {
+			resting.note(audit.answer.clone(), ended, until);
+			match delivered {
 				Ok(()) => tracing::info!("delivered the text of answer {place} of session {session} to its auditor on chain"),
 				Err(error) => tracing::error!(
 					"the text of answer {place} of session {session} is demanded on chain and not delivered yet: {error}. Without it, this provider loses \

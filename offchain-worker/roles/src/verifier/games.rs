@@ -73,7 +73,7 @@ impl Verifier {
 		// Another game may be waiting for its move. What has arrived is kept.
 		let Some(case) = within(FETCHING, "what a dispute is about", self.case_of(at, claim, held, Priority::Low)).await?? else {
 			// Without a record nobody can judge the claim, and nobody loses.
-			self.games.resign(game, view.moves.len());
+			self.games.resign(game, &view);
 			return Ok(());
 		};
 		let case = match view.position.residual() {

@@ -78,10 +78,20 @@ impl Fixture {
 
 	/// Has the move of every game be due by this block.
 	fn deadline(&self, deadline: BlockNumber) {
-		let position = Position::Checkpoints { count: 3 };
-		let view = GameView { position, turn: Side::Challenger, deadline, reserve: 9, moves: vec![1, 2], bond: NEURO };
-		self.node.answer("Disputes", "game", &Some(view));
+		self.node.answer("Disputes", "game", &Some(view_until(deadline)));
 	}
+}
+
+const POSITION: Position = Position::Checkpoints { count: 3 };
+
+/// A game in which the challenger has to move until this block.
+fn view_until(deadline: BlockNumber) -> GameView {
+	GameView { position: POSITION, turn: Side::Challenger, deadline, reserve: 9, moves: vec![1, 2], bond: NEURO }
+}
+
+/// Where it stands.
+fn due() -> H256 {
+	H256(POSITION.hash())
 }
 
 fn claim(round: RoundIndex) -> ClaimId {
@@ -114,7 +124,7 @@ async fn a_rest_begins_when_an_attempt_has_failed_however_long_that_took() {
 	// Nobody answers what the claim is.
 	let (_chain, heads) = heads_at(90);
 	fixture.verifier.turn(heads).await.unwrap_err();
-	let resting: Vec<_> = (89..99).filter(|now| fixture.verifier.games.failed.contains(&(game.clone(), 2), *now)).collect();
+	let resting: Vec<_> = (89..99).filter(|now| fixture.verifier.games.failed.contains(&(game.clone(), due()), *now)).collect();
 	assert_eq!(resting, [89, 90, 91, 92]);
 }
 
@@ -123,7 +133,7 @@ async fn a_move_is_tried_although_nobody_says_where_others_are() {
 	let mut fixture = Fixture::new(|_| Fate::Included).await;
 	let game = fixture.open_game(&claim(0));
 	fixture.verifier.turn(heads_at(90).1).await.unwrap_err();
-	assert!(fixture.verifier.games.failed.has_failed(&(game, 2)), "only for want of the claim");
+	assert!(fixture.verifier.games.failed.has_failed(&(game, due())), "only for want of the claim");
 }
 
 #[tokio::test]
@@ -135,7 +145,7 @@ async fn another_game_is_played_while_one_that_failed_rests() {
 	let at = fixture.verifier.client.now().await.unwrap();
 	let next = async |fixture: &Fixture| fixture.verifier.our_turn(&at, &games).await.unwrap().unwrap().0;
 	assert_eq!(next(&fixture).await, failed);
-	fixture.verifier.games.failed.note((failed, 2), at.block().number, 99);
+	fixture.verifier.games.failed.note((failed, due()), at.block().number, 99);
 	assert_eq!(next(&fixture).await, other);
 }
 
@@ -147,7 +157,7 @@ async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_dea
 	let urgent =
 		async |fixture: &Fixture| fixture.verifier.urgent_moves(&fixture.verifier.client.now().await.unwrap()).await.unwrap().len();
 	assert_eq!(urgent(&fixture).await, 1);
-	fixture.verifier.games.failed.note((game.clone(), 2), 0, 10_000);
+	fixture.verifier.games.failed.note((game.clone(), due()), 0, 10_000);
 	while fixture.verifier.client.now().await.unwrap().block().number < 5 {}
 	let at = fixture.verifier.client.now().await.unwrap();
 	assert!(fixture.verifier.our_turn(&at, std::slice::from_ref(&game)).await.unwrap().is_some(), "it has rested");
@@ -157,7 +167,7 @@ async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_dea
 	// Another move than the one that failed.
 	fixture.deadline(10_000);
 	fixture.verifier.games.failed.clear();
-	fixture.verifier.games.failed.note((game, 1), 0, 10_000);
+	fixture.verifier.games.failed.note((game, H256::zero()), 0, 10_000);
 	assert_eq!(urgent(&fixture).await, 1);
 }
 
@@ -180,12 +190,15 @@ async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
 	let at = fixture.verifier.client.now().await.unwrap();
 	let games = [game.clone()];
 	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_some());
-	fixture.verifier.games.failed.note((game.clone(), 2), 50, 99);
+	fixture.verifier.games.failed.note((game.clone(), due()), 50, 99);
 	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_none());
 	fixture.verifier.games.failed.clear();
-	// It had nothing to say to these two extrinsics.
-	fixture.verifier.games.resign(game, 2);
+	// It had nothing to say where the game stands, whatever it would say elsewhere after as many moves.
+	fixture.verifier.games.resign(game, &view_until(99));
 	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_none());
+	let elsewhere = GameView { position: Position::Checkpoints { count: 4 }, ..view_until(99) };
+	fixture.node.answer("Disputes", "game", &Some(elsewhere));
+	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_some());
 }
 
 #[tokio::test]
