@@ -135,14 +135,21 @@ async fn over(socket: &mut TcpStream, call: &Value) -> Value {
 	frame.extend([0; 4]);
 	frame.extend(call.bytes());
 	socket.write_all(&frame).await.unwrap();
-	assert_eq!(socket.read_u8().await.unwrap(), 0x81, "a text");
-	let length = match socket.read_u8().await.unwrap() {
-		126 => socket.read_u16().await.unwrap(),
-		short => short.into(),
-	};
-	let mut answer = vec![0; length.into()];
-	socket.read_exact(&mut answer).await.unwrap();
-	serde_json::from_slice(&answer).unwrap()
+	loop {
+		let kind = socket.read_u8().await.unwrap();
+		let length = match socket.read_u8().await.unwrap() {
+			126 => socket.read_u16().await.unwrap(),
+			short => short.into(),
+		};
+		let mut said = vec![0; length.into()];
+		socket.read_exact(&mut said).await.unwrap();
+		match kind {
+			0x81 => return serde_json::from_slice(&said).unwrap(),
+			// The server asks whether anybody is there.
+			0x89 => {}
+			other => panic!("neither a text nor a ping: {other:#x}"),
+		}
+	}
 }
 
 fn call(method: &str, parameters: Value) -> Value {
