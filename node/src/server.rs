@@ -324,8 +324,6 @@ impl Shared {
 				closed.await;
 				calls.ws_disconnect(start);
 			});
-		}
-		if is_websocket {
 			return service.call(request);
 		}
 		let answered = timeout(CALL, service.call(request));

@@ -1,13 +1,19 @@
 //! Connections of clients of a service whose clients are few: so many at a time, none of which is waited for without end.
 
-use axum::{body::Body, Router};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn, Request};
+use axum::{body::Body, BoxError, Router};
+use hyper::{
+	body::Incoming,
+	server::conn::http1,
+	service::{service_fn, HttpService},
+	Request,
+};
 use hyper_util::{
 	rt::{TokioIo, TokioTimer},
 	service::TowerToHyperService,
 };
 use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
+	io::{AsyncRead, AsyncWrite},
 	net::{TcpListener, TcpStream},
 	sync::{OwnedSemaphorePermit, Semaphore},
 	task::JoinSet,
@@ -74,6 +80,16 @@ async fn serve(socket: TcpStream, router: TowerToHyperService<Router>, stop: Can
 	// A client that has sent all that it asks may say so, and waits for its answer all the same. One that has gone is noticed by what is written to it.
 	builder.half_close(true);
 	let service = service_fn(|request: Request<Incoming>| router.call(request.map(Body::new)));
+	serve_until(stop, &builder, socket, service).await;
+}
+
+/// Serves a connection until it ends, or until `stop` is cancelled and the answer under way is over.
+pub async fn serve_until<I, S, B>(stop: CancellationToken, builder: &http1::Builder, socket: I, service: S)
+where
+	I: AsyncRead + AsyncWrite + Unpin,
+	S: HttpService<Incoming, ResBody = B, Error: Into<BoxError>>,
+	B: axum::body::HttpBody<Error: Into<BoxError>> + 'static,
+{
 	let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
 	let ended = tokio::select! {
 		ended = serving.as_mut() => ended,

@@ -9,7 +9,7 @@ mod connections;
 mod guard;
 mod origin;
 
-pub use connections::{listen, next_connection};
+pub use connections::{listen, next_connection, serve_until};
 pub use guard::Guard;
 pub use origin::{BadOrigin, Origin};
 

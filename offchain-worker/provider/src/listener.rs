@@ -14,12 +14,12 @@ use hyper::{
 	server::conn::http1,
 	service::{service_fn, Service},
 };
-use hyper_util::{rt::TokioIo, service::TowerToHyperService};
-use neuroshard_http::next_connection;
+use hyper_util::service::TowerToHyperService;
+use neuroshard_http::{next_connection, serve_until};
 use prometheus_client::metrics::gauge::Gauge;
 use std::{
 	convert::Infallible,
-	pin::{pin, Pin},
+	pin::Pin,
 	sync::Arc,
 	task::{Context, Poll},
 };
@@ -112,17 +112,7 @@ impl Serving {
 		// until something is written to it.
 		builder.half_close(true);
 		let service = service_fn(|request| self.answer(request));
-		let mut serving = pin!(builder.serve_connection(TokioIo::new(socket), service));
-		let ended = tokio::select! {
-			ended = serving.as_mut() => ended,
-			() = stop.cancelled() => {
-				serving.as_mut().graceful_shutdown();
-				serving.await
-			}
-		};
-		if let Err(error) = ended {
-			tracing::debug!(%error, "a connection ended");
-		}
+		serve_until(stop, &builder, socket, service).await;
 	}
 
 	async fn answer(&self, request: Request<Incoming>) -> Result<Response<Answered>, Infallible> {

@@ -87,11 +87,6 @@ impl<K: Ord> Rests<K> {
 	pub fn tidy(&mut self, now: BlockNumber) {
 		self.rests.retain(|_, rest| rest.until.saturating_add(MEMORY) > now);
 	}
-
-	/// Forgets everything.
-	pub fn clear(&mut self) {
-		self.rests.clear();
-	}
 }
 
 #[cfg(test)]

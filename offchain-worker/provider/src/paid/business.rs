@@ -3,6 +3,7 @@
 use super::{super::error::ApiError, Accounts, Keeper, Known};
 use neuroshard_chain_client::{inference, ChainError};
 use neuroshard_payments::Tally;
+use neuroshard_support::backoff::Backoff;
 use neuroshard_types::{
 	inference::{Offer, SessionId},
 	Balance, RunId, NEURO,
@@ -22,6 +23,7 @@ const FRESH: Duration = Duration::from_secs(3);
 const CLAIMS: Duration = Duration::from_secs(6);
 /// Longest time until a claim that has failed is tried again.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+const BACKOFF: Backoff<Duration> = Backoff::new(CLAIMS, LONGEST_WAIT);
 /// Longer than any server runs.
 const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 /// Least debt for which a claim is worth its fee, of sessions that stay open.
@@ -294,7 +296,7 @@ impl Business {
 	/// Tries the claims of a session again later, and later each time.
 	fn put_off(&self, session: SessionId) {
 		let mut all = locked(&self.0.put_off);
-		let wait = all.get(&session).map_or(CLAIMS, |(_, wait)| wait.saturating_mul(2)).min(LONGEST_WAIT);
+		let wait = BACKOFF.after(all.get(&session).map(|(_, wait)| *wait));
 		all.insert(session, (Instant::now() + wait, wait));
 	}
 }

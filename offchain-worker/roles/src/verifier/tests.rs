@@ -166,7 +166,7 @@ async fn a_move_that_has_failed_throws_no_work_away_until_shortly_before_its_dea
 	assert_eq!(urgent(&fixture).await, 1);
 	// Another move than the one that failed.
 	fixture.deadline(10_000);
-	fixture.verifier.games.failed.clear();
+	fixture.verifier.games.failed = Rests::new(BACKOFF);
 	fixture.verifier.games.failed.note((game, H256::zero()), 0, 10_000);
 	assert_eq!(urgent(&fixture).await, 1);
 }
@@ -192,7 +192,7 @@ async fn a_game_that_was_given_up_or_rests_puts_nothing_off() {
 	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_some());
 	fixture.verifier.games.failed.note((game.clone(), due()), 50, 99);
 	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_none());
-	fixture.verifier.games.failed.clear();
+	fixture.verifier.games.failed = Rests::new(BACKOFF);
 	// It had nothing to say where the game stands, whatever it would say elsewhere after as many moves.
 	fixture.verifier.games.resign(game, &view_until(99));
 	assert!(fixture.verifier.our_turn(&at, &games).await.unwrap().is_none());

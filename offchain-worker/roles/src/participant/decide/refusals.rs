@@ -3,13 +3,15 @@
 use super::task::Task;
 use crate::WorkerError;
 use neuroshard_chain_client::ChainError;
+use neuroshard_support::backoff::Backoff;
 use neuroshard_training::{outer::OuterError, round::TrainError};
 use neuroshard_types::BlockNumber;
 
 /// Blocks until a task that failed in vain is tried again.
 const FIXED: BlockNumber = 10;
-/// Longest of the rests that double with each failure.
+/// Longest of the rests that grow with each failure.
 const LONGEST: BlockNumber = 32;
+const BACKOFF: Backoff<BlockNumber> = Backoff::new(1, LONGEST);
 
 /// Time for which a task that failed rests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +43,7 @@ impl Refusals {
 		let rest = match (rest, before) {
 			(Rest::Fixed, _) => FIXED,
 			(Rest::Lasting, _) => BlockNumber::MAX,
-			(Rest::Growing, None) => 1,
-			(Rest::Growing, Some(before)) => before.saturating_mul(2).min(LONGEST),
+			(Rest::Growing, before) => BACKOFF.after(before),
 		};
 		self.0.retain(|other| other.task != task && other.until.saturating_add(LONGEST) > best);
 		self.0.push(Refusal { task, rest, until: best.saturating_add(rest) });
