@@ -6,6 +6,7 @@ use neuroshard_data::{
 	corpus::{path_corpus, registry_corpus},
 	dataset::build,
 	loader::Loader,
+	tokenizer::Tokenizer,
 };
 use neuroshard_support::hardware;
 use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, round::validation_loss};
@@ -219,7 +220,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 		Text::Registry => registry_corpus(&cargo_home()?, preset.limits())?,
 		Text::Path(path) => path_corpus(path, preset.limits())?,
 	};
-	let built = build(&corpus, &preset.shards(), &folder)?;
+	let built = build(&corpus, &Tokenizer::bytes(), &preset.shards(), &folder)?;
 	let (model, train) = preset.configs();
 	let windows = training_windows(&built.manifest.shape, train.seq_len);
 	let needed = u64::from(*participants.end()).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
@@ -229,7 +230,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 	let threads = hardware::threads(None);
 	let mut engine = Engine::new(&model, &train, threads)?;
 	let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
-	let loader = Loader::new(&folder, built.manifest.shape)?;
+	let loader = Loader::new(&folder, built.manifest.shape, built.manifest.vocab)?;
 	Ok(Prepared {
 		manifest: built.manifest.on_chain()?,
 		preset,

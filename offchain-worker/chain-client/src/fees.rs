@@ -17,6 +17,7 @@ use neuroshard_graph::{
 	Aggregator, Class, ConfigError, ParamLayout,
 };
 use neuroshard_types::{
+	dataset::Tokenizer,
 	dispute::{ClaimId, ClaimKind},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::ProviderInfo,
@@ -333,6 +334,7 @@ mod tests {
 			min_bond: 0,
 			rounds: Some(4),
 			durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
 		}
 	}

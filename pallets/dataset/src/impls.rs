@@ -12,9 +12,9 @@ use frame_support::{
 };
 use neuroshard_types::{
 	assignment::training_windows,
-	dataset::{DatasetShape, DatasetStatus},
-	traits::Datasets,
-	AccountId, Balance, BlockNumber, DatasetId, H256,
+	dataset::{DatasetStatus, Manifest},
+	traits::{ActiveDataset, Datasets},
+	AccountId, Balance, BlockNumber, DatasetId,
 };
 use sp_runtime::{ArithmeticError, DispatchResult, SaturatedConversion};
 
@@ -108,13 +108,9 @@ impl<T: Config> Pallet<T> {
 }
 
 impl<T: Config> Datasets for Pallet<T> {
-	fn active(id: DatasetId) -> Option<(DatasetShape, u32)> {
-		let dataset = DatasetMap::<T>::get(id)?;
-		(dataset.status == DatasetStatus::Active).then_some((dataset.manifest.shape, dataset.manifest.vocab))
-	}
-
-	fn root(id: DatasetId) -> Option<H256> {
-		DatasetMap::<T>::get(id).map(|dataset| dataset.manifest.root)
+	fn active(id: DatasetId) -> Option<ActiveDataset> {
+		let Dataset { manifest: Manifest { shape, vocab, tokenizer, root, .. }, status, .. } = DatasetMap::<T>::get(id)?;
+		(status == DatasetStatus::Active).then_some(ActiveDataset { shape, vocab, tokenizer, root })
 	}
 
 	fn acquire(id: DatasetId) -> DispatchResult {

@@ -2,13 +2,14 @@
 
 use crate::{
 	assignment::{draw_index, training_window, training_windows, Permutation, Window},
+	dataset::DatasetShape,
 	dispute::{AnswerClaim, AttestationClaim, WorkClaim},
 	run::RunConfig,
 	RoundIndex, H256,
 };
 use alloc::vec::Vec;
 use neuroshard_graph::{
-	corpus::Corpus,
+	corpus::{Corpus, TokenWidth},
 	game::{Base, Setting, Subject},
 	Hash,
 };
@@ -79,7 +80,7 @@ impl Grounds {
 				rule(&Setting { model: &config.model, train: &config.train, round: *first_round, start: *start, subject })
 			}
 			Self::Answer { round, claim: AnswerClaim { config, receipt } } => {
-				let (start, subject) = (receipt.parameters.0, Subject::Answer(receipt.claimed()));
+				let (start, subject) = (receipt.parameters.0, Subject::Answer(receipt.claimed(&config.tokenizer.tokens)));
 				rule(&Setting { model: &config.model, train: &config.train, round: *round, start, subject })
 			}
 		}
@@ -98,7 +99,10 @@ impl From<AttestationClaim> for Grounds {
 impl WorkClaim {
 	/// The dataset.
 	pub fn corpus(&self) -> Corpus {
-		Corpus { root: self.dataset_root.0, shards: self.shape.shard_count, tokens_per_shard: self.shape.tokens_per_shard }
+		let DatasetShape { tokens_per_shard, shard_count, .. } = self.shape;
+		// The vocabulary of a run is that of its dataset.
+		let width = TokenWidth::of(self.config.model.vocab);
+		Corpus { root: self.dataset_root.0, shards: shard_count, tokens_per_shard, width }
 	}
 
 	/// The window that the claimant was to read as sequence (second) of an inner step (first).
