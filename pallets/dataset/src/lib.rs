@@ -43,7 +43,6 @@ mod errors;
 mod events;
 mod falsity;
 mod impls;
-pub mod migrations;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]

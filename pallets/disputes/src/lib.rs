@@ -74,7 +74,6 @@ mod events;
 mod grounds;
 mod kept_room;
 mod load;
-pub mod migrations;
 #[cfg(test)]
 mod mock;
 mod moves;

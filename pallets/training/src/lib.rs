@@ -58,7 +58,6 @@ mod errors;
 mod events;
 pub mod expected;
 mod latecomers;
-pub mod migrations;
 mod missing;
 #[cfg(test)]
 mod mock;

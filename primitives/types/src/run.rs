@@ -69,29 +69,6 @@ impl RunConfig {
 	}
 }
 
-/// A [`RunConfig`] as it was stored before runs said whether their rounds overlap, for migrations.
-#[derive(Encode, Decode)]
-pub struct OldRunConfig {
-	name: BoundedVec<u8, ConstU32<64>>,
-	dataset: DatasetId,
-	model: ModelConfig,
-	train: TrainConfig,
-	genesis_root: H256,
-	min_participants: u32,
-	max_participants: u32,
-	min_bond: Balance,
-	rounds: Option<RoundIndex>,
-	durations: PhaseDurations,
-}
-
-impl From<OldRunConfig> for RunConfig {
-	fn from(old: OldRunConfig) -> Self {
-		let OldRunConfig { name, dataset, model, train, genesis_root, min_participants, max_participants, min_bond, rounds, durations } =
-			old;
-		Self { name, dataset, model, train, genesis_root, min_participants, max_participants, min_bond, rounds, durations, overlaps: false }
-	}
-}
-
 /// Life of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
