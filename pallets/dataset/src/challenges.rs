@@ -128,7 +128,7 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Ends the open challenges of an attestation that ends, and gives the bonds back: at most [`MAX_CHALLENGES`].
-	pub(crate) fn end_moot(id: DatasetId, who: &AccountId) {
+	fn end_moot(id: DatasetId, who: &AccountId) {
 		for (challenger, challenge) in Challenges::<T>::drain_prefix((id, who)) {
 			Self::release_hold(HoldReason::Challenge, &challenger, challenge.bond);
 			Self::deposit_event(Event::Moot { id, who: who.clone(), challenger });

@@ -6,7 +6,6 @@ mod holding;
 mod invariants;
 mod lifecycle;
 mod manifests;
-mod migration;
 mod views;
 mod weights;
 

@@ -9,7 +9,6 @@ mod clocks;
 mod games;
 mod lists;
 mod load;
-mod migration;
 mod moves;
 mod opening;
 mod operators;
