@@ -241,7 +241,7 @@ fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, Dat
 ///
 /// # Errors
 /// [`DataError::Io`], [`DataError::OtherTokenizer`].
-pub fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u8>, DataError> {
+fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u8>, DataError> {
 	let (path, expected) = (folder.join(TOKENIZER_FILE), manifest.tokenizer);
 	let file = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
 	let found = H256(content_id(&file, 1));
@@ -249,6 +249,16 @@ pub fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u
 		true => Ok(file),
 		false => Err(DataError::OtherTokenizer { found, expected: expected.root }),
 	}
+}
+
+/// The tokenizer of the dataset in `folder`.
+///
+/// # Errors
+/// [`DataError::Io`], [`DataError::OtherTokenizer`], [`DataError::Tokenizer`]; those of [`DatasetManifest::read`].
+pub fn tokenizer(folder: &Path) -> Result<Tokenizer, DataError> {
+	let manifest = DatasetManifest::read(folder)?;
+	let failed = |source| DataError::Tokenizer { path: folder.join(TOKENIZER_FILE), source };
+	Tokenizer::stated(read_tokenizer(folder, &manifest)?, manifest.tokenizer.tokens).map_err(failed)
 }
 
 /// Reads one shard and checks it.
