@@ -265,7 +265,7 @@ pub fn tokenizer(folder: &Path) -> Result<Tokenizer, DataError> {
 fn verify_shard(folder: &Path, manifest: &DatasetManifest, shard: u32, expected: H256, leaves: &[u8]) -> Result<Vec<u8>, DataError> {
 	let path = shard_path(folder, shard);
 	let bytes = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
-	let size = shard_bytes(&manifest.on_chain()?.corpus());
+	let size = shard_bytes(&manifest.shape.corpus(manifest.root, manifest.vocab));
 	if bytes.len() as u64 != size {
 		return Err(DataError::ShardSize { shard, found: bytes.len() as u64, expected: size });
 	}
