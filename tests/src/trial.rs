@@ -2,7 +2,7 @@
 
 use crate::{
 	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text,
-	Training, Verdicts, View,
+	Tokens, Training, Verdicts, View,
 };
 use neuroshard_types::{BlockNumber, RoundIndex};
 use std::{
@@ -19,6 +19,8 @@ const FLOODED: Rules = Rules { window: 240, clock: 60, extension: 30, audits: No
 const INNER_STEPS: u32 = 40;
 /// Honest workers.
 const HONEST: u16 = 3;
+/// Tokens of the tokenizer that is trained where the rule is robust: disputes are about rows of many tiles then.
+const TRAINED: u32 = 2_000;
 
 /// What became of the cheaters of a network.
 pub struct Trial {
@@ -55,7 +57,9 @@ impl Trial {
 		let all = HONEST.saturating_add(Cheat::workers(cheats));
 		let layout = Layout::create(folder.join("network"), None, all)?;
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
-		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, u32::from(HONEST)..=u32::from(all)).await?;
+		let tokens = if terms == Terms::Robust { Tokens::Trained(TRAINED) } else { Tokens::Bytes };
+		let participants = u32::from(HONEST)..=u32::from(all);
+		let prepared = Prepared::with_tokens(&layout, Preset::Tiny, (Text::Registry, tokens), participants).await?;
 		let prepared = prepared.with_inner_steps(INNER_STEPS);
 		let prepared = if terms == Terms::Robust { prepared.with_codes_robust_rule_and_momentum() } else { prepared };
 		let mut network = Network::start(Binaries::find()?, layout, rules).await?;

@@ -11,7 +11,7 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
-use neuroshard_data::tokenizer::Tokenizer;
+use neuroshard_data::{tokenizer::Tokenizer, DataError};
 use neuroshard_disputes::answers::{Endpoint, InUse, Parts, Player, TranscriptStore};
 use neuroshard_gateway::{bring_last, choice::Wanted, serve, Asker, Book, Disputer, GatewayError, Options, Terms};
 use neuroshard_graph::{game::Side, ParamLayout};
@@ -27,7 +27,7 @@ use neuroshard_types::{
 };
 use std::{
 	net::{Ipv4Addr, SocketAddr},
-	path::Path,
+	path::{Path, PathBuf},
 	sync::Arc,
 };
 use tokio::task::JoinSet;
@@ -64,6 +64,9 @@ pub(super) struct Gateway {
 	/// local chain on this machine.
 	#[arg(long)]
 	dial_private: bool,
+	/// The tokenizer of the run, where each byte is not a token: without it, the one that `neuroshard-worker run` left in the base folder.
+	#[arg(long, value_name = "FILE")]
+	tokenizer: Option<PathBuf>,
 	/// Threads for --check.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
@@ -243,7 +246,7 @@ impl Gateway {
 		let registered = registered.ok_or_else(|| CliError::Unknown(format!("provider {provider}")))?;
 		let run = offer.checkpoint.run;
 		let view = at.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?;
-		let tokenizer = tokenizer(&opened.base, run, &view.config)?;
+		let tokenizer = self.tokenizer(&opened.base, run, &view.config)?;
 		let card = Card::of_run(format!("run-{run}"), &view.config.model, &tokenizer, offer.checkpoint.root.0)?;
 		let book = Book::open(&opened.base, session).map_err(GatewayError::from)?;
 		let claimed = at.claimed(session, &provider).await?;
@@ -279,6 +282,21 @@ impl Gateway {
 		Ok(Options { address: self.listen, account: opened.account.clone(), terms, owed, endpoint, book, check, disputer: Some(disputer) })
 	}
 
+	/// The tokenizer of a run, which the chain names.
+	fn tokenizer(&self, base: &Path, run: RunId, config: &RunConfig) -> Result<Tokenizer, CliError> {
+		if config.tokenizer == TokenizerId::BYTES {
+			return Ok(Tokenizer::bytes());
+		}
+		let Some(path) = &self.tokenizer else { return local::tokenizer(base, run) };
+		let failed = |source| DataError::Tokenizer { path: path.clone(), source };
+		let file = std::fs::read(path).map_err(CliError::file(path))?;
+		let tokenizer = Tokenizer::stated(file, config.tokenizer.tokens).map_err(failed)?;
+		match tokenizer.id() == config.tokenizer {
+			true => Ok(tokenizer),
+			false => Err(CliError::Invalid(format!("--tokenizer {} is not the tokenizer of run {run}", path.display()))),
+		}
+	}
+
 	/// The checkpoint in the base folder, which is to be the offered one, and a copy of it for disputes.
 	fn model(
 		&self,
@@ -302,16 +320,18 @@ impl Gateway {
 			})?,
 		};
 		let in_use = transcript_store.keep_checkpoint(&checkpoint, &layout, threads)?;
-		let tokenizer = local::tokenizer(&opened.base, run)?;
-		Ok((Model::of_run(format!("run-{run}"), &config, &tokenizer, &checkpoint.params, root.0, class, threads)?, in_use))
-	}
-}
-
-/// The tokenizer of a run: the byte-level one if the run says so, else the one that a worker left in the base folder.
-fn tokenizer(base: &Path, run: RunId, config: &RunConfig) -> Result<Tokenizer, CliError> {
-	match config.tokenizer == TokenizerId::BYTES {
-		true => Ok(Tokenizer::bytes()),
-		false => local::tokenizer(base, run),
+		Ok((
+			Model::of_run(
+				format!("run-{run}"),
+				&config,
+				&local::tokenizer(&opened.base, run)?,
+				&checkpoint.params,
+				root.0,
+				class,
+				threads,
+			)?,
+			in_use,
+		))
 	}
 }
 

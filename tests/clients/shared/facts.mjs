@@ -33,7 +33,7 @@ export const MANIFEST = {
 	name: text("clients"),
 	licence: text("Apache-2.0"),
 	source: text("nowhere"),
-	tokenizer_hash: HASH,
+	tokenizer: { root: HASH, bytes: 10221, tokens: { usable: 257, end: 256 } },
 	vocab: 288,
 	shape: { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 	root: HASH,
@@ -44,6 +44,7 @@ export const MANIFEST = {
  * way. */
 export const RUN = {
 	name: text("clients"),
+	tokenizer: MANIFEST.tokenizer,
 	model: {
 		vocab: 288,
 		dim: 32,

@@ -16,5 +16,6 @@ mod overlap;
 mod paid;
 mod restarts;
 mod scenario;
+mod tokens;
 mod trial;
 mod unequal;
