@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		let bytes: Vec<u8> = tokens.flat_map(|token| (token as u16).to_le_bytes()).collect();
 		std::fs::write(neuroshard_data::dataset::shard_path(folder.path(), shard), bytes)?;
 	}
-	let loader = Loader::new(folder.path(), shape)?;
+	let loader = Loader::new(folder.path(), shape, model.vocab)?;
 	let store = Store::open(&folder.path().join("store"), LIMIT)?;
 	let keeper = Keeper::start(store.clone())?;
 	let mut engine = Engine::new(&model, &train, threads)?;

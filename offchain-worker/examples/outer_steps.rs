@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 		other => return Err(format!("{other} is no preset").into()),
 	};
 	let (folder, told) = (PathBuf::from(dataset), numbers::<u32>(rounds)?);
-	let loader = Loader::new(&folder, DatasetManifest::read(&folder)?.shape)?;
+	let manifest = DatasetManifest::read(&folder)?;
+	let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
 	for seed in numbers::<u8>(seeds)? {
 		for outer in outer {
 			let [rate, momentum] = numbers::<f32>(outer)?.try_into().map_err(|_| "an outer step is RATE,MOMENTUM")?;

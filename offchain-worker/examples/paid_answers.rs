@@ -8,6 +8,7 @@ use neuroshard_chain_client::{
 	keys::{Account, PonwSigner, Seed},
 	ChainClient, Halt, Submitter,
 };
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_graph::Class;
 use neuroshard_inference::{batcher::Limits, receipt::Transcript, Model};
@@ -155,7 +156,7 @@ async fn main() -> Anyhow<()> {
 	let keeper = Keeper::new(client, submitter, signer.clone(), accounts);
 	let business = Business::begin(keeper, offer).await?;
 	let params = Checkpoint::genesis(0, &config, &train, 1)?.params;
-	let model = Model::of_bytes("tiny".into(), &config, &params, ROOT.0, Class::ExactF32, 1)?;
+	let model = Model::of_run("tiny".into(), &config, &Tokenizer::bytes(), &params, ROOT.0, Class::ExactF32, 1)?;
 	let options = Options {
 		address: (Ipv4Addr::LOCALHOST, 0).into(),
 		keys: None,

@@ -1,5 +1,6 @@
 //! Writes a model with random weights in Hugging Face layout, for benchmarks of serving: `random_model FOLDER 13.8M|110M`.
 
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 use std::{path::PathBuf, process::ExitCode};
 
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
 	let written = Checkpoint::genesis(0, &model, &train, 2).map_err(|error| error.to_string()).and_then(|mut checkpoint| {
 		// Larger than at the beginning of a training: otherwise all tokens are about equally likely.
 		checkpoint.params.iter_mut().for_each(|value| *value *= 2.0);
-		export(&PathBuf::from(folder), &model, &checkpoint.params).map_err(|error| error.to_string())?;
+		export(&PathBuf::from(folder), &model, &Tokenizer::bytes(), &checkpoint.params).map_err(|error| error.to_string())?;
 		println!("{}", checkpoint.params.len());
 		Ok(())
 	});

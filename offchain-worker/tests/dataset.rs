@@ -33,7 +33,7 @@ fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {
 
 /// Shards of 5,000 tokens: two full chunks and a padded one.
 fn small(folder: &Path) -> Dataset {
-	build(&corpus(1000), &options(5_000, 2), folder).unwrap()
+	build(&corpus(1000), &Tokenizer::bytes(), &options(5_000, 2), folder).unwrap()
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_dataset_does_not_depend_on_the_order_of_its_documents() {
 	let mut reversed = corpus(1000);
 	reversed.documents.reverse();
 	let first = small(a.path());
-	let second = build(&reversed, &options(5_000, 2), b.path()).unwrap();
+	let second = build(&reversed, &Tokenizer::bytes(), &options(5_000, 2), b.path()).unwrap();
 	assert_eq!(first.manifest, second.manifest);
 }
 
@@ -144,11 +144,11 @@ fn a_smaller_dataset_leaves_nothing_of_the_one_that_it_replaces() {
 	let base = tempfile::tempdir().unwrap();
 	let folder = base.path().join("dataset");
 	let old = small(&folder);
-	assert!(matches!(build(&corpus(500), &options(5_000, 1), &folder), Err(DataError::Exists { .. })));
-	let error = rebuild(&corpus(1), &options(5_000, 1), &folder).unwrap_err();
+	assert!(matches!(build(&corpus(500), &Tokenizer::bytes(), &options(5_000, 1), &folder), Err(DataError::Exists { .. })));
+	let error = rebuild(&corpus(1), &Tokenizer::bytes(), &options(5_000, 1), &folder).unwrap_err();
 	assert!(matches!(error, DataError::CorpusTooSmall { .. }), "{error}");
 	assert_eq!(verify(&folder, None).unwrap().manifest, old.manifest);
-	let new = rebuild(&corpus(500), &options(5_000, 1), &folder).unwrap();
+	let new = rebuild(&corpus(500), &Tokenizer::bytes(), &options(5_000, 1), &folder).unwrap();
 	assert_eq!(verify(&folder, None).unwrap().manifest, new.manifest);
 	let shards = fs::read_dir(folder.join("shards")).unwrap().count();
 	assert_eq!(shards, new.manifest.shape.shard_count as usize);
@@ -164,7 +164,7 @@ fn a_dataset_within_its_corpus_is_the_same_each_time_it_is_built() {
 	let out = folder.path().join("ds");
 	let again = || {
 		let corpus = corpus_beside(folder.path(), CorpusLimits::default(), Some(&out)).unwrap();
-		rebuild(&corpus, &options(5_000, 1), &out).unwrap().manifest
+		rebuild(&corpus, &Tokenizer::bytes(), &options(5_000, 1), &out).unwrap().manifest
 	};
 	let first = again();
 	assert_eq!((again(), again()), (first.clone(), first));
@@ -183,16 +183,15 @@ fn no_text_is_both_trained_on_and_held_out_however_its_files_are_saved() {
 	let out = folder.path().join("ds");
 	let corpus = corpus_beside(folder.path(), CorpusLimits::default(), Some(&out)).unwrap();
 	assert_eq!(corpus.documents.len(), 600);
-	let built = build(&corpus, &options(5_000, 1), &out).unwrap();
+	let built = build(&corpus, &Tokenizer::bytes(), &options(5_000, 1), &out).unwrap();
 	let tokens = |shard: u32| {
 		let bytes = fs::read(shard_path(&out, shard)).unwrap();
-		bytes.chunks_exact(2).take(5_000).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect::<Vec<u16>>()
+		bytes.chunks_exact(2).take(5_000).map(|pair| u16::from_le_bytes([pair[0], pair[1]]).into()).collect::<Vec<u32>>()
 	};
 	let documents = |shards: std::ops::Range<u32>| {
-		let all: Vec<u16> = shards.flat_map(tokens).collect();
-		let texts = all
-			.split(|token| *token == tokenizer::END_OF_TEXT)
-			.map(|text| text.iter().map(|token| *token as u8 as char).collect::<String>());
+		let all: Vec<u32> = shards.flat_map(tokens).collect();
+		let texts =
+			all.split(|token| *token == bytes::END_OF_TEXT).map(|text| text.iter().map(|token| *token as u8 as char).collect::<String>());
 		// The first and the last may be cut.
 		texts
 			.filter(|text| text.starts_with("document") && text.ends_with('\n'))
@@ -208,26 +207,32 @@ fn no_text_is_both_trained_on_and_held_out_however_its_files_are_saved() {
 #[test]
 fn options_out_of_bounds_and_small_corpora_are_refused_in_words() {
 	let folder = tempfile::tempdir().unwrap();
-	let error = build(&corpus(10), &options(5_000, 2), folder.path()).unwrap_err();
+	let error = build(&corpus(10), &Tokenizer::bytes(), &options(5_000, 2), folder.path()).unwrap_err();
 	assert!(error.to_string().contains("15000 are needed"), "{error}");
 	for (tokens_per_shard, held_out) in [(0, 1), (1, 1), (5_000, 0), (u32::MAX, 1)] {
-		assert!(build(&corpus(1000), &options(tokens_per_shard, held_out), folder.path()).is_err(), "{tokens_per_shard} {held_out}");
+		assert!(
+			build(&corpus(1000), &Tokenizer::bytes(), &options(tokens_per_shard, held_out), folder.path()).is_err(),
+			"{tokens_per_shard} {held_out}"
+		);
 	}
 	let long = BuildOptions { name: "n".repeat(65), ..options(5_000, 2) };
-	assert!(build(&corpus(1000), &long, folder.path()).unwrap_err().to_string().contains("name is longer than 64 bytes"));
+	assert!(build(&corpus(1000), &Tokenizer::bytes(), &long, folder.path())
+		.unwrap_err()
+		.to_string()
+		.contains("name is longer than 64 bytes"));
 	assert!(!folder.path().join(MANIFEST_FILE).exists());
 }
 
 #[test]
 fn the_tokenizer_file_gives_hugging_faces_library_the_same_tokens() {
-	let tokenizer: tokenizers::Tokenizer = tokenizer::tokenizer_json().parse().unwrap();
+	let tokenizer: tokenizers::Tokenizer = bytes::tokenizer_json().parse().unwrap();
 	let text = "fn main() {\n\tprintln!(\"Gr\u{fc}\u{df}e, \u{4e16}\u{754c}  \u{1f980}\"); // two  spaces\r\n}\u{0}";
-	let ours: Vec<u32> = tokenizer::encode(text.as_bytes()).map(u32::from).collect();
+	let ours: Vec<u32> = bytes::encode(text.as_bytes()).collect();
 	let encoding = tokenizer.encode(text, false).unwrap();
 	assert_eq!(encoding.get_ids(), ours);
 	assert_eq!(tokenizer.decode(&ours, false).unwrap(), text);
-	assert_eq!(tokenizer.token_to_id(tokenizer::END_OF_TEXT_TEXT), Some(u32::from(tokenizer::END_OF_TEXT)));
-	assert_eq!(tokenizer.get_vocab_size(true), tokenizer::VOCAB as usize);
+	assert_eq!(tokenizer.token_to_id(bytes::END_OF_TEXT_TEXT), Some(bytes::END_OF_TEXT));
+	assert_eq!(tokenizer.get_vocab_size(true), bytes::VOCAB as usize);
 }
 
 #[test]
@@ -249,7 +254,7 @@ fn unigram_entropy_of_known_counts() {
 fn windows_stay_within_their_shard() {
 	let folder = tempfile::tempdir().unwrap();
 	let built = small(folder.path());
-	let loader = Loader::new(folder.path(), built.manifest.shape).unwrap();
+	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.vocab).unwrap();
 	let mut tokens = [0; 33];
 	let last = Window { shard: 0, start: 5_000 - 33 };
 	loader.read(last, &mut tokens).unwrap();
@@ -272,7 +277,7 @@ fn a_token_beyond_the_vocabulary_is_read_as_it_is() {
 	let mut bytes = fs::read(&path).unwrap();
 	bytes[20..22].copy_from_slice(&288u16.to_le_bytes());
 	fs::write(&path, bytes).unwrap();
-	let loader = Loader::new(folder.path(), built.manifest.shape).unwrap();
+	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.vocab).unwrap();
 	let mut tokens = [0; 33];
 	loader.read(Window { shard: 0, start: 0 }, &mut tokens).unwrap();
 	assert_eq!(tokens[10], 288);
@@ -282,7 +287,7 @@ proptest! {
 	#[test]
 	fn participants_never_share_a_window(seed: [u8; 32], participants in 1u32..4, batch in 1u32..4, inner_steps in 1u32..5) {
 		let shape = DatasetShape { tokens_per_shard: 321, shard_count: 7, held_out: 2 };
-		let loader = Loader::new(Path::new("unused"), shape).unwrap();
+		let loader = Loader::new(Path::new("unused"), shape, 288).unwrap();
 		let mut seen = BTreeSet::new();
 		for position in 0..participants {
 			let assignment = Assignment { position, seed: H256(seed), inner_steps, batch, seq_len: 32 };

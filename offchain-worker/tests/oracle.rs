@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use candle_core::Tensor;
-use neuroshard_data::tokenizer;
+use neuroshard_data::tokenizer::bytes;
 use neuroshard_graph::{ModelConfig, TrainConfig, F32};
 use neuroshard_training::{
 	checkpoint::Checkpoint,
@@ -12,13 +12,13 @@ use neuroshard_training::{
 };
 
 /// Text with something to learn, `count` sequences of `length` tokens.
-fn text(count: usize, length: usize, seed: usize) -> Vec<u16> {
+fn text(count: usize, length: usize, seed: usize) -> Vec<u32> {
 	let words = ["let ", "value", " = ", "shard", "(index)", ";\n", "return ", "round", " + ", "tile"];
 	let mut state = seed as u32 + 1;
 	let mut tokens = Vec::new();
 	while tokens.len() < count * length {
 		state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-		tokens.extend(tokenizer::encode(words[(state >> 16) as usize % words.len()].as_bytes()));
+		tokens.extend(bytes::encode(words[(state >> 16) as usize % words.len()].as_bytes()));
 	}
 	tokens.truncate(count * length);
 	tokens

@@ -7,6 +7,7 @@ use neuroshard_data::{
 	corpus::{path_corpus, CorpusLimits},
 	dataset::{build, BuildOptions},
 	loader::Loader,
+	tokenizer::Tokenizer,
 };
 use neuroshard_graph::tiles;
 use neuroshard_store::Store;
@@ -19,6 +20,7 @@ use neuroshard_training::{
 	round::Training,
 };
 use neuroshard_types::{
+	dataset::Tokenizer,
 	dispute::OuterJob,
 	run::{Bridge, PhaseDurations, RoundRecord, RunConfig},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
@@ -70,8 +72,8 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	(0..120).for_each(|number| std::fs::write(text.path().join(format!("{number}.txt")), document(number)).unwrap());
 	let corpus = path_corpus(text.path(), CorpusLimits::default()).unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
-	let manifest = build(&corpus, &options, folder.path()).unwrap().manifest;
-	let loader = Loader::new(folder.path(), manifest.shape).unwrap();
+	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().manifest;
+	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
 	let mut engine = Engine::new(&model, &train, 2).unwrap();
 	let mut last = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
 	let config = RunConfig {
@@ -85,6 +87,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		min_bond: NEURO,
 		rounds: Some(2),
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	};
 	let participants = [10, 20].map(|byte| AccountId::from([byte; 32])).to_vec();

@@ -16,7 +16,7 @@ use frame_support::{
 	BoundedVec,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, DatasetStatus, Manifest, TOKENIZER_VOCAB},
+	dataset::{DatasetShape, DatasetStatus, Manifest, TextTokens, Tokenizer, BYTE_VOCAB},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, WorkClaim},
 	inference::{CheckpointId, SessionId},
 	proof::{Proof, ProofSignature},
@@ -174,8 +174,8 @@ impl pallet_neuro_training::BenchmarkHelper<RuntimeOrigin> for Helper {
 				name: BoundedVec::truncate_from(vec![b'n'; 64]),
 				licence: BoundedVec::truncate_from(vec![b'l'; 64]),
 				source: BoundedVec::truncate_from(vec![b's'; 256]),
-				tokenizer_hash: H256::repeat_byte(1),
-				vocab: TOKENIZER_VOCAB,
+				tokenizer: Tokenizer { root: H256::repeat_byte(1), bytes: 10_000, tokens: TextTokens::BYTES },
+				vocab: BYTE_VOCAB,
 				// 64 windows a shard, 128 training shards.
 				shape: DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 },
 				root: H256::repeat_byte(2),
@@ -294,6 +294,7 @@ impl pallet_neuro_inference::BenchmarkHelper for Helper {
 			min_bond: NEURO,
 			rounds: None,
 			durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
 		};
 		// A round that is over, and the one before: both are looked at.

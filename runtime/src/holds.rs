@@ -134,27 +134,3 @@ fn deposits_of_models() -> Option<Balance> {
 	let deposit = <Runtime as pallet_neuro_training::Config>::ModelDeposit::get();
 	sum(Models::<Runtime>::iter_keys().filter(|run| !Runs::<Runtime>::contains_key(run)).map(|_| deposit))
 }
-
-/// Number of accounts that have something on hold, and those of whom it is for models, if that is more than [`are_all_known`] allows: nobody noted
-/// which of them have shares.
-///
-/// It reads what everybody has on hold, in one block: 10,000 accounts take 80 ms of weight. A model that got its first share after its run was removed
-/// hides one such deposit, which then stays on hold.
-pub struct UnownedModels;
-
-impl Get<(u64, Vec<AccountId>)> for UnownedModels {
-	fn get() -> (u64, Vec<AccountId>) {
-		let (mut read, mut held, mut accounts) = (0u64, 0, Vec::new());
-		for (who, holds) in pallet_balances::Holds::<Runtime>::iter() {
-			read = read.saturating_add(1);
-			if let Some(hold) = holds.iter().find(|hold| hold.id == Training::Model.into()) {
-				held = Balance::saturating_add(held, hold.amount);
-				accounts.push(who);
-			}
-		}
-		if deposits_of_models().is_none_or(|known| held <= known) {
-			accounts.clear();
-		}
-		(read, accounts)
-	}
-}

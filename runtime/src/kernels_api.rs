@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 use codec::{Decode, Encode};
 use neuroshard_graph::{
-	corpus::{Corpus, Window},
+	corpus::{Corpus, TokenWidth, Window},
 	game::{Base, GameError, Move, Outcome, Position, Setting, Subject},
 	merkle::Hash,
 	ModelConfig, TrainConfig,
 };
-use neuroshard_types::inference::Receipt;
+use neuroshard_types::{dataset::TextTokens, inference::Receipt};
 use scale_info::TypeInfo;
 
 /// Subject of a game: [`Setting`] as it travels.
@@ -53,8 +53,8 @@ pub enum Claim {
 		/// Root of the checkpoint that they are claimed to end with.
 		claimed: Hash,
 	},
-	/// An answer, as its receipt tells it.
-	Answer(Receipt),
+	/// An answer, as its receipt tells it, of a run with these tokens.
+	Answer(Receipt, TextTokens),
 }
 
 impl Game {
@@ -68,15 +68,16 @@ impl Game {
 				let &(shard, start) = windows.get(usize::try_from(sequence).ok()?)?;
 				Some(Window { shard, start })
 			}
-			Claim::Checkpoint { .. } | Claim::Answer(_) => None,
+			Claim::Checkpoint { .. } | Claim::Answer(..) => None,
 		};
 		let subject = match &self.claim {
 			&Claim::Work { dataset, shards, tokens_per_shard, steps, base, .. } => {
 				let base = base.map(|(checkpoint, round)| Base { checkpoint, round });
-				Subject::Work { corpus: Corpus { root: dataset, shards, tokens_per_shard }, window: &window, steps, base }
+				let corpus = Corpus { root: dataset, shards, tokens_per_shard, width: TokenWidth::of(self.model.vocab) };
+				Subject::Work { corpus, window: &window, steps, base }
 			}
 			Claim::Checkpoint { deltas, inner_steps, claimed } => Subject::Checkpoint { deltas, inner_steps, claimed: *claimed },
-			Claim::Answer(receipt) => Subject::Answer(receipt.claimed()),
+			Claim::Answer(receipt, tokens) => Subject::Answer(receipt.claimed(tokens)),
 		};
 		let setting = Setting { model: &self.model, train: &self.train, round: self.round, start: self.start, subject };
 		position.play(&setting, action)

@@ -1,50 +1,24 @@
-//! Migrations that an upgrade to this runtime applies to the state that it finds. Each step looks at what is there, the version of its pallet's
-//! storage or what a pallet has left behind, and does nothing if there is nothing to do, so that an upgrade may pass over releases.
+//! Migrations that an upgrade to this runtime applies to a state of the release before.
 
-use crate::{enactment, holds::UnownedModels, offences::RunningKeys, parameters, Runtime};
+use crate::Runtime;
 use frame_support::{
 	ensure,
-	migrations::{RemovePallet, VersionedMigration},
-	parameter_types,
-	traits::{Get, OnRuntimeUpgrade, UncheckedOnRuntimeUpgrade},
-	weights::constants::ParityDbWeight,
+	traits::{Get, OnRuntimeUpgrade},
 };
 use neuroshard_graph::config::ARITHMETIC_VERSION;
 use sp_runtime::TryRuntimeError;
 
-parameter_types! {
-	/// The pallet that kept roots of earlier sets of validators, of which nothing reads any more.
-	pub const Historical: &'static str = "Historical";
-}
-
-/// All of them, oldest first: what a chain needs that began with `spec_version` 2 or later.
+/// All of them, in the order in which they are applied.
 ///
-/// A chain that began before there were validators to elect, shares of models and parts of budgets is not among what can be upgraded: these
-/// have values of genesis that no step makes. It needs a new genesis.
+/// A chain of an older release goes through the one before first: nothing here reads what earlier ones stored. Tools that try an upgrade beforehand refuse
+/// it where the storage of a pallet is of another version than the code's.
 pub type SingleBlock = (
-	pallet_neuro_staking::migrations::MigrateV1ToV2<Runtime>,
-	pallet_neuro_staking::migrations::MigrateV2ToV3<Runtime>,
-	RemovePallet<Historical, ParityDbWeight>,
-	pallet_neuro_validators::migrations::MigrateV1ToV2<Runtime, RunningKeys>,
-	pallet_neuro_dataset::migrations::MigrateV1ToV2<Runtime>,
-	pallet_neuro_training::migrations::MigrateV1ToV2<Runtime, UnownedModels>,
-	pallet_neuro_training::migrations::MigrateV2ToV3<Runtime>,
-	pallet_neuro_disputes::migrations::MigrateV1ToV2<Runtime>,
-	pallet_neuro_disputes::migrations::MigrateV2ToV3<Runtime>,
-	pallet_neuro_rewards::migrations::MigrateV2ToV3<Runtime>,
-	GetsVersion<parameters::Pallet<Runtime>>,
-	GetsVersion<enactment::Pallet<Runtime>>,
-	// It reads runs as they are then.
+	pallet_neuro_dataset::migrations::MigrateV2ToV3<Runtime>,
+	pallet_neuro_training::migrations::MigrateV3ToV4<Runtime>,
+	pallet_neuro_disputes::migrations::MigrateV3ToV4<Runtime>,
+	// Last: it reads runs as this runtime stores them.
 	KeepsArithmetic,
 );
-
-/// A pallet whose storage had no version, 0 on chain, has the first one. What it stores stays as it is.
-pub type GetsVersion<Pallet> = VersionedMigration<0, 1, Unchanged, Pallet, ParityDbWeight>;
-
-/// Changes nothing.
-pub struct Unchanged;
-
-impl UncheckedOnRuntimeUpgrade for Unchanged {}
 
 /// Makes tools that try an upgrade beforehand refuse it as [`keeps_arithmetic`] does. It does nothing on chain: a block cannot refuse it any more.
 pub struct KeepsArithmetic;

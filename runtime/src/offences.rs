@@ -1,10 +1,8 @@
 //! Equivocation: how long it can be reported, and what follows from a report.
 
 use crate::{
-	parameters, AccountId, Babe, BlockNumber, Grandpa, Hash, Header, Offences, Runtime, RuntimeCall, Session, SessionKeys, System,
-	UncheckedExtrinsic, Validators,
+	parameters, AccountId, BlockNumber, Hash, Header, Offences, Runtime, RuntimeCall, Session, System, UncheckedExtrinsic, Validators,
 };
-use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode};
 use frame_support::{
 	dispatch::{DispatchClass, DispatchResult},
@@ -141,20 +139,6 @@ fn is_session_of(set: SetId, session: SessionIndex) -> bool {
 		None => true,
 	};
 	is_later && last.is_some_and(|last| session <= last)
-}
-
-/// The keys of the running session, in the order of its validators; none if nobody knows.
-pub struct RunningKeys;
-
-impl Get<Vec<SessionKeys>> for RunningKeys {
-	fn get() -> Vec<SessionKeys> {
-		let (authors, finalizers) = (Babe::authorities(), Grandpa::grandpa_authorities());
-		if authors.len() != finalizers.len() {
-			return Vec::new();
-		}
-		let keys = |((babe, _), (grandpa, _))| SessionKeys { babe, grandpa };
-		authors.into_iter().zip(finalizers).map(keys).collect()
-	}
 }
 
 /// Reports of equivocation. Their proofs are checked before they enter a pool or a block, so that a report that proves nothing stands in

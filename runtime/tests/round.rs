@@ -23,7 +23,7 @@ use neuroshard_runtime::{
 };
 use neuroshard_types::{
 	audit::{seal_report, Report},
-	dataset::{DatasetShape, Manifest},
+	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
 	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{ProviderStatus, Role, Roles},
@@ -109,7 +109,7 @@ fn create_dataset() {
 		name: b"text".to_vec().try_into().unwrap(),
 		licence: b"Apache-2.0".to_vec().try_into().unwrap(),
 		source: b"here".to_vec().try_into().unwrap(),
-		tokenizer_hash: H256([3; 32]),
+		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
 		vocab: 288,
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 		root: H256([4; 32]),
@@ -132,6 +132,7 @@ fn create_run(training: u32) {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training, revealing: 5, availability: 5, checkpointing: 5 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	};
 	assert_ok!(Training::create_run(RuntimeOrigin::signed(Alice.to_account_id()), config));

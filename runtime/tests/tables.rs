@@ -15,7 +15,7 @@ use neuroshard_runtime::{
 	RuntimeOrigin, Staking, System, Training, TransactionPayment, TxExtension, NEURO,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest},
+	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
 	dispute::{ClaimId, ClaimKind},
 	provider::{Role, Roles},
 	AccountId, H256,
@@ -183,7 +183,7 @@ fn deposits_of_runs_and_datasets_equal_independent_tables() {
 			name: text(name).try_into().expect("64 bytes at most"),
 			licence: text(licence).try_into().expect("64 bytes at most"),
 			source: text(source).try_into().expect("256 bytes at most"),
-			tokenizer_hash: H256::zero(),
+			tokenizer: Tokenizer { root: H256::zero(), bytes: 10_000, tokens: TextTokens::BYTES },
 			vocab: 288,
 			shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 			root: H256::zero(),

@@ -1,6 +1,7 @@
 use super::*;
 use jsonrpsee::{core::server::MethodsError, types::error::INVALID_PARAMS_CODE, RpcModule};
 use neuroshard_types::{
+	dataset::Tokenizer,
 	proof::{PendingProof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, ProviderView, Role, Roles, Tier, UnbondingChunk},
 	reward::Earnings,
@@ -62,6 +63,7 @@ fn run() -> RunView {
 		min_bond: 100 * NEURO,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 2, revealing: 3, availability: 4, checkpointing: 5 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	};
 	RunView {

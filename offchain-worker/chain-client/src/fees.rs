@@ -307,6 +307,7 @@ mod tests {
 	use crate::testing::Connect;
 	use neuroshard_graph::{Robust, Rule};
 	use neuroshard_mock_node::{Fate, MockNode, Script};
+	use neuroshard_types::dataset::Tokenizer;
 	use neuroshard_types::run::PhaseDurations;
 
 	#[test]
@@ -333,6 +334,7 @@ mod tests {
 			min_bond: 0,
 			rounds: Some(4),
 			durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
 		}
 	}

@@ -3,15 +3,18 @@
 use super::{
 	corpus::Corpus,
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
-	place, tokenizer, DataError,
+	place,
+	tokenizer::Tokenizer,
+	DataError,
 };
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_graph::{
+	corpus::{Corpus as Commitment, TokenWidth},
 	merkle::{merkle_root, Hash},
-	tiles::{leaf_hashes, LEAF_BYTES},
+	tiles::{content_id, leaf_hashes, LEAF_BYTES},
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest, CHUNK_BYTES},
+	dataset::{DatasetShape, Manifest, CHUNK_BYTES, MAX_VOCAB},
 	H256,
 };
 use std::{
@@ -37,12 +40,14 @@ pub struct BuildOptions {
 	pub tokens_per_shard: u32,
 	/// Shards held out for validation.
 	pub held_out: u32,
+	/// Rows of the embedding of models that are trained on it, where that is more than the tokenizer needs; 0 for what it needs.
+	pub vocab: u32,
 }
 
 impl Default for BuildOptions {
 	/// 128 KiB shards, four of them held out.
 	fn default() -> Self {
-		Self { name: "local text".into(), licence: "LicenseRef-mixed".into(), tokens_per_shard: 65_536, held_out: 4 }
+		Self { name: "local text".into(), licence: "LicenseRef-mixed".into(), tokens_per_shard: 65_536, held_out: 4, vocab: 0 }
 	}
 }
 
@@ -61,8 +66,8 @@ pub fn shard_path(folder: &Path, shard: u32) -> PathBuf {
 }
 
 /// Bytes of every shard file: its tokens, padded to whole chunks.
-pub fn shard_bytes(shape: &DatasetShape) -> u64 {
-	(2 * u64::from(shape.tokens_per_shard)).next_multiple_of(u64::from(CHUNK_BYTES))
+pub fn shard_bytes(corpus: &Commitment) -> u64 {
+	u64::from(corpus.chunks()).saturating_mul(u64::from(CHUNK_BYTES))
 }
 
 /// Merkle root over the shard roots, in order.
@@ -78,8 +83,8 @@ pub fn dataset_root(shard_roots: &[H256]) -> H256 {
 /// # Errors
 /// [`DataError::Occupied`] and [`DataError::Exists`] if there is something in `folder`, [`DataError::CorpusTooSmall`],
 /// [`DataError::Invalid`] for options out of bounds, or [`DataError::Io`].
-pub fn build(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
-	let manifest = place::create(folder, |folder| write_files(corpus, options, folder))?;
+pub fn build(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
+	let manifest = place::create(folder, |folder| write_files(corpus, tokenizer, options, folder))?;
 	Ok(Dataset { folder: folder.to_path_buf(), manifest })
 }
 
@@ -87,18 +92,23 @@ pub fn build(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<D
 ///
 /// # Errors
 /// As [`build`], except for [`DataError::Exists`].
-pub fn rebuild(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
-	let manifest = place::replace(folder, |folder| write_files(corpus, options, folder))?;
+pub fn rebuild(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
+	let manifest = place::replace(folder, |folder| write_files(corpus, tokenizer, options, folder))?;
 	Ok(Dataset { folder: folder.to_path_buf(), manifest })
 }
 
-fn write_files(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result<DatasetManifest, DataError> {
+fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<DatasetManifest, DataError> {
 	let mut order: Vec<(H256, &[u8])> =
 		corpus.documents.iter().map(|document| (super::blake2_256(document), document.as_slice())).collect();
 	order.sort_unstable_by_key(|(hash, _)| *hash);
 	order.dedup_by_key(|(hash, _)| *hash);
 
-	let tokens = order.iter().map(|(_, document)| document.len() as u64 + 1).sum::<u64>();
+	let failed = |source| DataError::Tokenizer { path: PathBuf::from(TOKENIZER_FILE), source };
+	let mut all = Vec::new();
+	for (_, document) in &order {
+		tokenizer.encode(&String::from_utf8_lossy(document), &mut all).map_err(failed)?;
+	}
+	let tokens = all.len() as u64;
 	let needed = u64::from(options.tokens_per_shard) * (u64::from(options.held_out) + 1);
 	if tokens < needed {
 		return Err(DataError::CorpusTooSmall { tokens, needed });
@@ -109,15 +119,16 @@ fn write_files(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result
 
 	let shards = folder.join(SHARDS_FOLDER);
 	fs::create_dir_all(&shards).map_err(|error| DataError::io(&shards, error))?;
-	let mut stream = order.iter().flat_map(|(_, document)| tokenizer::encode(document).chain([tokenizer::END_OF_TEXT]));
-	let mut counts = vec![0u64; tokenizer::VOCAB as usize];
+	let (vocab, mut stream) = (vocabulary(tokenizer, options.vocab)?, all.into_iter());
+	let width = TokenWidth::of(vocab);
+	let mut counts = vec![0u64; vocab as usize];
 	let (mut shard_roots, mut leaves) = (Vec::new(), Vec::new());
 	for shard in 0..shard_count {
-		let mut bytes = Vec::with_capacity(2 * options.tokens_per_shard as usize);
+		let mut bytes = Vec::new();
 		for token in stream.by_ref().take(options.tokens_per_shard as usize) {
-			bytes.extend_from_slice(&token.to_le_bytes());
+			bytes.extend_from_slice(&width.write(token)[..width.bytes() as usize]);
 			if shard >= shard_count - options.held_out {
-				counts[usize::from(token)] += 1;
+				counts[token as usize] += 1;
 			}
 		}
 		bytes.resize(bytes.len().next_multiple_of(LEAF_BYTES), 0);
@@ -130,8 +141,8 @@ fn write_files(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result
 		name: options.name.clone(),
 		licence: options.licence.clone(),
 		source: corpus.source.clone(),
-		tokenizer_hash: tokenizer::tokenizer_hash(),
-		vocab: tokenizer::VOCAB,
+		tokenizer: tokenizer.id(),
+		vocab,
 		shape,
 		root: dataset_root(&shard_roots),
 		bytes: corpus.bytes(),
@@ -140,10 +151,25 @@ fn write_files(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Result
 	};
 	manifest.check()?;
 	write(&folder.join(LEAVES_FILE), &leaves)?;
-	write(&folder.join(TOKENIZER_FILE), tokenizer::tokenizer_json().as_bytes())?;
+	write(&folder.join(TOKENIZER_FILE), tokenizer.json())?;
 	let text = serde_json::to_string_pretty(&manifest).map_err(|error| DataError::Invalid(error.to_string()))?;
 	write(&folder.join(MANIFEST_FILE), text.as_bytes())?;
 	Ok(manifest)
+}
+
+/// Returns the vocabulary of models on a dataset: what the tokenizer needs, or `asked` for.
+///
+/// # Errors
+/// [`DataError::Invalid`] for fewer, or a number that is no multiple of 32 or too large.
+fn vocabulary(tokenizer: &Tokenizer, asked: u32) -> Result<u32, DataError> {
+	let needed = tokenizer.vocab();
+	match asked {
+		0 => Ok(needed),
+		_ if (needed..=MAX_VOCAB).contains(&asked) && asked.is_multiple_of(32) => Ok(asked),
+		_ => Err(DataError::Invalid(format!(
+			"the vocabulary is a multiple of 32 from {needed}, which the tokenizer needs, to {MAX_VOCAB}, not {asked}"
+		))),
+	}
 }
 
 /// Recomputes every hash of the dataset in `folder` and compares it with the folder's manifest and, if given, with the
@@ -172,28 +198,24 @@ pub fn verify_against(folder: &Path, expected: &Manifest, other: &str) -> Result
 }
 
 fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, DataError> {
-	let path = folder.join(TOKENIZER_FILE);
-	let found = super::blake2_256(&fs::read(&path).map_err(|error| DataError::io(&path, error))?);
-	if found != manifest.tokenizer_hash {
-		return Err(DataError::Tokenizer { found, expected: manifest.tokenizer_hash });
-	}
+	read_tokenizer(folder, &manifest)?;
 	let leaves = fs::read(folder.join(LEAVES_FILE)).unwrap_or_default();
 	let mut counts = vec![0u64; manifest.vocab as usize];
-	let mut ends_in_zeros = true;
+	let (width, mut ends_in_zeros) = (TokenWidth::of(manifest.vocab), true);
 	for (shard, expected) in (0..manifest.shape.shard_count).zip(&manifest.shard_roots) {
 		let bytes = verify_shard(folder, &manifest, shard, *expected, &leaves)?;
 		let held_out = shard >= manifest.shape.shard_count - manifest.shape.held_out;
-		let (text, padding) = bytes.split_at_checked(2 * manifest.shape.tokens_per_shard as usize).unwrap_or((&bytes, &[]));
+		let length = width.bytes() as usize * manifest.shape.tokens_per_shard as usize;
+		let (text, padding) = bytes.split_at_checked(length).unwrap_or((&bytes, &[]));
 		if padding.iter().any(|byte| *byte != 0) {
 			return Err(DataError::Invalid(format!(
 				"shard {shard} goes on after {} tokens: shape.tokens_per_shard in manifest.json is smaller than what it was built with",
 				manifest.shape.tokens_per_shard
 			)));
 		}
-		ends_in_zeros &= text.ends_with(&[0, 0]);
-		let tokens = text.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-		for (position, token) in (0u64..).zip(tokens) {
-			match counts.get_mut(usize::from(token)) {
+		ends_in_zeros &= text.ends_with(&[0; 4][..width.bytes() as usize]);
+		for (position, token) in (0u64..).zip(width.read(text)) {
+			match counts.get_mut(token as usize) {
 				Some(count) => *count += u64::from(held_out),
 				None => return Err(DataError::Token { shard, position, token, vocab: manifest.vocab }),
 			}
@@ -215,11 +237,35 @@ fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, Dat
 	Ok(Dataset { folder: folder.to_path_buf(), manifest })
 }
 
+/// Reads the tokenizer file in `folder`, which must be the one that `manifest` names.
+///
+/// # Errors
+/// [`DataError::Io`], [`DataError::OtherTokenizer`].
+fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u8>, DataError> {
+	let (path, expected) = (folder.join(TOKENIZER_FILE), manifest.tokenizer);
+	let file = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
+	let found = H256(content_id(&file, 1));
+	match found == expected.root && u32::try_from(file.len()) == Ok(expected.bytes) {
+		true => Ok(file),
+		false => Err(DataError::OtherTokenizer { found, expected: expected.root }),
+	}
+}
+
+/// The tokenizer of the dataset in `folder`.
+///
+/// # Errors
+/// [`DataError::Io`], [`DataError::OtherTokenizer`], [`DataError::Tokenizer`]; those of [`DatasetManifest::read`].
+pub fn tokenizer(folder: &Path) -> Result<Tokenizer, DataError> {
+	let manifest = DatasetManifest::read(folder)?;
+	let failed = |source| DataError::Tokenizer { path: folder.join(TOKENIZER_FILE), source };
+	Tokenizer::stated(read_tokenizer(folder, &manifest)?, manifest.tokenizer.tokens).map_err(failed)
+}
+
 /// Reads one shard and checks it.
 fn verify_shard(folder: &Path, manifest: &DatasetManifest, shard: u32, expected: H256, leaves: &[u8]) -> Result<Vec<u8>, DataError> {
 	let path = shard_path(folder, shard);
 	let bytes = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
-	let size = shard_bytes(&manifest.shape);
+	let size = shard_bytes(&manifest.shape.corpus(manifest.root, manifest.vocab));
 	if bytes.len() as u64 != size {
 		return Err(DataError::ShardSize { shard, found: bytes.len() as u64, expected: size });
 	}

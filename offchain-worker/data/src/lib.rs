@@ -4,9 +4,10 @@
 //!
 //! ```text
 //! manifest.json      what it is: shape, roots, licence, source (read by people, too)
-//! tokenizer.json     Hugging Face form of the tokenizer; its hash is in the manifest
+//! tokenizer.json     the tokenizer as Hugging Face has it; its root is in the manifest
 //! leaves.bin         hash of every 4 KiB chunk, shard after shard: names the chunk that differs
-//! shards/00000.bin   tokens_per_shard tokens, u16 little-endian, padded with zeros to whole 4 KiB chunks
+//! shards/00000.bin   tokens_per_shard tokens, little-endian, padded with zeros to whole 4 KiB chunks; two bytes each where the vocabulary
+//!                    has up to 65,536 of them, else four
 //! ```
 
 pub mod corpus;
@@ -77,9 +78,17 @@ pub enum DataError {
 		/// Parser's error, with its place.
 		reason: String,
 	},
-	/// The tokenizer file is not the one the manifest names.
-	#[error("tokenizer.json has hash {found:?}, the manifest says {expected:?}")]
+	/// The tokenizer cannot be used, or not for this text.
+	#[error("{path}: {source}", path = path.display())]
 	Tokenizer {
+		/// Its file.
+		path: PathBuf,
+		/// Why.
+		source: tokenizer::TokenizerError,
+	},
+	/// The tokenizer file is not the one the manifest names.
+	#[error("tokenizer.json has root {found:?}, the manifest says {expected:?}")]
+	OtherTokenizer {
 		/// Of the file.
 		found: H256,
 		/// In the manifest.
@@ -155,7 +164,7 @@ pub enum DataError {
 		/// Position within the shard.
 		position: u64,
 		/// The token.
-		token: u16,
+		token: u32,
 		/// Tokens must be below this.
 		vocab: u32,
 	},

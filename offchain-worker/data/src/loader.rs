@@ -1,6 +1,7 @@
 //! Reading windows of tokens from shard files.
 
 use super::{dataset::shard_path, manifest, DataError};
+use neuroshard_graph::corpus::TokenWidth;
 use neuroshard_types::{
 	assignment::{self, Permutation, Window},
 	dataset::DatasetShape,
@@ -18,6 +19,7 @@ use std::{
 pub struct Loader {
 	folder: PathBuf,
 	shape: DatasetShape,
+	width: TokenWidth,
 }
 
 /// The windows of one participant in one round.
@@ -36,13 +38,13 @@ pub struct Assignment {
 }
 
 impl Loader {
-	/// A loader for the dataset in `folder`, whose shape the chain states.
+	/// A loader for the dataset in `folder`, whose shape and vocabulary the chain states.
 	///
 	/// # Errors
 	/// [`DataError::Invalid`] for a shape out of bounds.
-	pub fn new(folder: &Path, shape: DatasetShape) -> Result<Self, DataError> {
+	pub fn new(folder: &Path, shape: DatasetShape, vocab: u32) -> Result<Self, DataError> {
 		manifest::check_shape(&shape)?;
-		Ok(Self { folder: folder.to_path_buf(), shape })
+		Ok(Self { folder: folder.to_path_buf(), shape, width: TokenWidth::of(vocab) })
 	}
 
 	/// Shape of the dataset.
@@ -55,7 +57,7 @@ impl Loader {
 	///
 	/// # Errors
 	/// [`DataError::Window`] if it leaves its shard, [`DataError::Io`] if the shard cannot be read.
-	pub fn read(&self, window: Window, tokens: &mut [u16]) -> Result<(), DataError> {
+	pub fn read(&self, window: Window, tokens: &mut [u32]) -> Result<(), DataError> {
 		let start = u64::from(window.start);
 		let end = start.saturating_add(tokens.len() as u64);
 		let DatasetShape { tokens_per_shard, shard_count, .. } = self.shape;
@@ -63,12 +65,11 @@ impl Loader {
 			return Err(DataError::Window { shard: window.shard, start, end, tokens_per_shard, shard_count });
 		}
 		let path = shard_path(&self.folder, window.shard);
-		let mut bytes = vec![0u8; 2 * tokens.len()];
-		let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, 2 * start));
+		let width = self.width.bytes();
+		let mut bytes = vec![0u8; width as usize * tokens.len()];
+		let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, u64::from(width) * start));
 		read.map_err(|error| DataError::io(&path, error))?;
-		for (token, pair) in tokens.iter_mut().zip(bytes.chunks_exact(2)) {
-			*token = u16::from_le_bytes([pair[0], pair[1]]);
-		}
+		tokens.iter_mut().zip(self.width.read(&bytes)).for_each(|(place, token)| *place = token);
 		Ok(())
 	}
 

@@ -3,7 +3,7 @@
 use super::DataError;
 use neuroshard_support::json_file;
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest, MAX_SHARDS, MAX_TOKENS_PER_SHARD},
+	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer, MAX_SHARDS, MAX_TOKENS_PER_SHARD, MAX_VOCAB},
 	H256,
 };
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,9 @@ pub struct DatasetManifest {
 	pub licence: String,
 	/// Origin of the text, at most 256 bytes.
 	pub source: String,
-	/// Blake2-256 of `tokenizer.json`.
-	#[serde(with = "hash_text")]
-	pub tokenizer_hash: H256,
+	/// The file `tokenizer.json`.
+	#[serde(alias = "tokenizer_hash", with = "tokenizer_text")]
+	pub tokenizer: Tokenizer,
 	/// Tokens are below this.
 	pub vocab: u32,
 	/// Tokens of every shard, number of shards, number of held-out ones.
@@ -61,6 +61,12 @@ impl DatasetManifest {
 	pub fn check(&self) -> Result<(), DataError> {
 		check_shape(&self.shape)?;
 		self.on_chain()?;
+		let (vocab, tokens) = (self.vocab, self.tokenizer.tokens);
+		if vocab > MAX_VOCAB || !vocab.is_multiple_of(32) || !tokens.are_within(vocab) {
+			return Err(DataError::Invalid(format!(
+				"the vocabulary in the manifest, {vocab}, is no multiple of 32 up to {MAX_VOCAB}, or does not have the tokens of its tokenizer"
+			)));
+		}
 		if self.shard_roots.len() as u64 != u64::from(self.shape.shard_count) {
 			return Err(DataError::Invalid(format!(
 				"the manifest lists {} shard roots for {} shards",
@@ -88,7 +94,7 @@ impl DatasetManifest {
 			("shape.shard_count", own.shape.shard_count.to_string(), expected.shape.shard_count.to_string()),
 			("shape.held_out", own.shape.held_out.to_string(), expected.shape.held_out.to_string()),
 			("vocab", own.vocab.to_string(), expected.vocab.to_string()),
-			("tokenizer_hash", format!("{:?}", own.tokenizer_hash), format!("{:?}", expected.tokenizer_hash)),
+			("tokenizer", format!("{:?}", own.tokenizer), format!("{:?}", expected.tokenizer)),
 			("root", format!("{:?}", own.root), format!("{:?}", expected.root)),
 			("bytes", own.bytes.to_string(), expected.bytes.to_string()),
 			("name", text(&own.name), text(&expected.name)),
@@ -112,7 +118,7 @@ impl DatasetManifest {
 			name: self.name.clone().into_bytes().try_into().map_err(|_| too_long("name", 64))?,
 			licence: self.licence.clone().into_bytes().try_into().map_err(|_| too_long("licence", 64))?,
 			source: self.source.clone().into_bytes().try_into().map_err(|_| too_long("source", 256))?,
-			tokenizer_hash: self.tokenizer_hash,
+			tokenizer: self.tokenizer,
 			vocab: self.vocab,
 			shape: self.shape,
 			root: self.root,
@@ -134,6 +140,44 @@ pub(super) fn check_shape(shape: &DatasetShape) -> Result<(), DataError> {
 		return Err(DataError::Invalid(format!("of {shard_count} shards, 1 to all but one must be held out, not {held_out}")));
 	}
 	Ok(())
+}
+
+mod tokenizer_text {
+	use super::{hash_text, TextTokens, Tokenizer, H256};
+	use serde::{de::Error, Deserialize, Deserializer, Serialize, Serializer};
+
+	/// Blake2-256 of the byte-level tokenizer's file, which is all that manifests of earlier versions say.
+	const BYTES_HASH: &str = "0x07730e709ec9de71193ef905c389ddf1600b466513ee4af73e5753c3e834d6dc";
+
+	#[derive(Serialize, Deserialize)]
+	#[serde(deny_unknown_fields)]
+	struct File {
+		#[serde(with = "hash_text")]
+		root: H256,
+		bytes: u32,
+		usable: u32,
+		end: u32,
+	}
+
+	#[derive(Deserialize)]
+	#[serde(untagged)]
+	enum Told {
+		Hash(String),
+		File(File),
+	}
+
+	pub fn serialize<S: Serializer>(tokenizer: &Tokenizer, serializer: S) -> Result<S::Ok, S::Error> {
+		let Tokenizer { root, bytes, tokens: TextTokens { usable, end } } = *tokenizer;
+		File { root, bytes, usable, end }.serialize(serializer)
+	}
+
+	pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tokenizer, D::Error> {
+		match Told::deserialize(deserializer)? {
+			Told::File(File { root, bytes, usable, end }) => Ok(Tokenizer { root, bytes, tokens: TextTokens { usable, end } }),
+			Told::Hash(hash) if hash == BYTES_HASH => Ok(Tokenizer::BYTES),
+			Told::Hash(hash) => Err(D::Error::custom(format!("the tokenizer with hash {hash} is not known: build the dataset anew"))),
+		}
+	}
 }
 
 mod hash_text {

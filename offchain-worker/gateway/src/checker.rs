@@ -100,6 +100,7 @@ fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), False> {
 #[cfg(test)]
 mod tests {
 	use super::{super::testing::given, *};
+	use neuroshard_data::tokenizer::Tokenizer;
 	use neuroshard_graph::Class;
 	use neuroshard_training::{checkpoint::Checkpoint, presets};
 
@@ -107,7 +108,7 @@ mod tests {
 	fn an_answer_that_the_model_does_not_give_is_told() {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-		let mut model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+		let mut model = Model::of_run("run-0".into(), &config, &Tokenizer::bytes(), &params, [5; 32], Class::ExactF32, 1).unwrap();
 		let verdict = |model: &mut Model| judge(model, &given(0).transcript).map_err(|found| (found.doubt, found.why)).unwrap_err();
 		let (doubt, why) = verdict(&mut model);
 		assert!(doubt.is_some() && why.contains("of the answer on, the receipt has"), "{why}");
@@ -120,7 +121,7 @@ mod tests {
 	fn settings_out_of_range_are_disputed() {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-		let mut model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+		let mut model = Model::of_run("run-0".into(), &config, &Tokenizer::bytes(), &params, [5; 32], Class::ExactF32, 1).unwrap();
 		let mut transcript = given(0).transcript;
 		transcript.receipt.sampling.temperature = neuroshard_types::F32::new(3e38);
 		(transcript.key, transcript.signature) = (None, None);
@@ -133,7 +134,7 @@ mod tests {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		for (share, expected) in [(0.0, 0), (1.0, 3)] {
-			let model = Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+			let model = Model::of_run("run-0".into(), &config, &Tokenizer::bytes(), &params, [5; 32], Class::ExactF32, 1).unwrap();
 			let (checker, work) = Checker::new(share, model);
 			(0..3).for_each(|index| checker.offer(&given(index).transcript));
 			drop(checker);

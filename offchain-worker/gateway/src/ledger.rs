@@ -583,7 +583,7 @@ mod tests {
 
 	#[test]
 	fn an_answer_that_goes_on_behind_its_end_is_not_paid() {
-		let end = u32::from(neuroshard_data::tokenizer::END_OF_TEXT);
+		let end = neuroshard_data::tokenizer::bytes::END_OF_TEXT;
 		let with = |tokens: &[u32], text: &str| {
 			let mut given = resigned(0, 1, |transcript| {
 				transcript.answer = tokens.to_vec();

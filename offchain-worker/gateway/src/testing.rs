@@ -5,6 +5,7 @@ use super::{
 	ledger::{Given, Terms},
 };
 use neuroshard_chain_client::keys::{Account, PonwSigner, Seed};
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_inference::{
 	receipt::{Issuer, Transcript},
@@ -29,7 +30,7 @@ const PRICES: Prices = Prices { prompt: 2, generated: 5 };
 static SIGNERS: LazyLock<[PonwSigner; 2]> = LazyLock::new(|| std::array::from_fn(|_| PonwSigner::from_seed(&Seed::random()).unwrap()));
 
 pub(super) fn card() -> Card {
-	Card::of_bytes("run-0".into(), &presets::tiny().0, PARAMETERS.0).unwrap()
+	Card::of_run("run-0".into(), &presets::tiny().0, &Tokenizer::bytes(), PARAMETERS.0).unwrap()
 }
 
 pub(super) fn user() -> Account {

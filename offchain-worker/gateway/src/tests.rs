@@ -18,6 +18,7 @@ use axum::{
 };
 use codec::DecodeAll;
 use neuroshard_chain_client::disputes::Act;
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::game::{Position, Side};
@@ -566,7 +567,7 @@ async fn checking(disputer: Option<(Disputer, TempDir)>) -> Scene {
 	let (endpoint, provider) = play(played.clone()).await;
 	let (config, train) = neuroshard_training::presets::tiny();
 	let params = neuroshard_training::checkpoint::Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-	let model = Model::of_bytes("run-0".into(), &config, &params, terms().checkpoint.root.0, terms().class, 1).unwrap();
+	let model = Model::of_run("run-0".into(), &config, &Tokenizer::bytes(), &params, terms().checkpoint.root.0, terms().class, 1).unwrap();
 	let (client, stop, gateway) = start(Options { check: Some((1.0, model)), disputer, ..options(base.path(), endpoint) }).await;
 	let scene = Scene { base, played, provider, client, stop, gateway };
 	assert_eq!(scene.complete(false).await.0, StatusCode::OK);

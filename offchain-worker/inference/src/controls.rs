@@ -150,7 +150,7 @@ fn begins_at_the_end(text: &str, token: &str) -> bool {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_data::tokenizer::tokenizer_json;
+	use neuroshard_data::tokenizer::bytes::tokenizer_json;
 
 	fn controls() -> Controls {
 		Controls::new(Arc::new(tokenizer_json().parse().unwrap()), "")

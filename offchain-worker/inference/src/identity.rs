@@ -29,6 +29,7 @@ impl Shape {
 mod tests {
 	use super::*;
 	use crate::Card;
+	use neuroshard_data::tokenizer::Tokenizer;
 	use neuroshard_graph::F32;
 	use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 
@@ -64,7 +65,7 @@ mod tests {
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		let card = |rope_theta| {
 			let folder = tempfile::tempdir().unwrap();
-			export(folder.path(), &ModelConfig { rope_theta, ..config.clone() }, &params).unwrap();
+			export(folder.path(), &ModelConfig { rope_theta, ..config.clone() }, &Tokenizer::bytes(), &params).unwrap();
 			let (card, shape, _) = Card::of_folder(folder.path(), 1).unwrap();
 			assert_eq!(shape.config.rope_theta, rope_theta);
 			(card.root, card.shape)

@@ -17,7 +17,6 @@ mod source;
 mod spelling;
 pub mod stats;
 pub mod text;
-mod tokenizer_file;
 
 pub use chat::{Chat, ChatError, Message};
 pub use controls::Controls;

@@ -9,7 +9,7 @@ use super::{
 	text::{Text, TextError},
 };
 use neuroshard_compute::exec::{Exec, ExecError, Inference, InferenceError, RopeScaling, Stage};
-use neuroshard_data::tokenizer;
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{config::ARITHMETIC_VERSION, merkle::blake2_256, Class, Hash, ModelConfig};
 use neuroshard_types::H256;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
@@ -32,9 +32,14 @@ pub enum ModelError {
 	/// The engine.
 	#[error(transparent)]
 	Inference(#[from] InferenceError),
-	/// A checkpoint that was not trained with the byte-level tokenizer.
-	#[error("the model's vocabulary has {0} tokens, the byte-level tokenizer {vocab}", vocab = tokenizer::VOCAB)]
-	Vocabulary(u32),
+	/// A checkpoint that was not trained with this tokenizer.
+	#[error("the model's vocabulary has {model} tokens, and its tokenizer needs {needed}: it is that of another run")]
+	Vocabulary {
+		/// Of the model.
+		model: u32,
+		/// Of the tokenizer, rounded up.
+		needed: u32,
+	},
 }
 
 /// A model without what computes it.
@@ -70,20 +75,22 @@ pub struct Model {
 }
 
 impl Card {
-	/// A model that was trained with the byte-level tokenizer, with parameters of which `root` is a hash.
+	/// A model that was trained with `tokenizer`, with parameters of which `root` is a hash. Without files of a byte-level tokenizer that say with what texts
+	/// begin, they begin with what ends the text before, as in training.
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_bytes(name: String, config: &ModelConfig, root: Hash) -> Result<Self, ModelError> {
-		if config.vocab != tokenizer::VOCAB {
-			return Err(ModelError::Vocabulary(config.vocab));
+	pub fn of_run(name: String, config: &ModelConfig, tokenizer: &Tokenizer, root: Hash) -> Result<Self, ModelError> {
+		if config.vocab < tokenizer.vocab() {
+			return Err(ModelError::Vocabulary { model: config.vocab, needed: tokenizer.vocab() });
 		}
-		let end = u32::from(tokenizer::END_OF_TEXT);
+		let end = tokenizer.tokens().end;
+		let begin = tokenizer.is_bytes().then_some(end);
 		Ok(Self {
 			name,
 			root: H256(root),
 			shape: Shape { config: config.clone(), scaling: RopeScaling::None }.hash(),
-			text: Text::new(tokenizer::tokenizer_json().as_bytes(), Some(end), BTreeSet::from([end]))?,
+			text: Text::new(tokenizer.json(), begin, BTreeSet::from([end]))?,
 			chat: Chat::by_line(),
 		})
 	}
@@ -109,19 +116,20 @@ impl Card {
 }
 
 impl Model {
-	/// A model that was trained with the byte-level tokenizer, with the parameters `params`, of which `root` is a hash.
+	/// A model that was trained with `tokenizer`, with the parameters `params`, of which `root` is a hash.
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_bytes(
+	pub fn of_run(
 		name: String,
 		config: &ModelConfig,
+		tokenizer: &Tokenizer,
 		params: &[f32],
 		root: Hash,
 		class: Class,
 		threads: usize,
 	) -> Result<Self, ModelError> {
-		let card = Card::of_bytes(name, config, root)?;
+		let card = Card::of_run(name, config, tokenizer, root)?;
 		let stage = Stage::whole(usize::try_from(config.layers).unwrap_or(usize::MAX));
 		let engine = Inference::in_class(Arc::new(Exec::new(threads)?), config, params, &stage, class)?;
 		Ok(card.with(class, Box::new(engine)))
@@ -161,7 +169,7 @@ mod tests {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		let folder = tempfile::tempdir().unwrap();
-		export(folder.path(), &config, &params).unwrap();
+		export(folder.path(), &config, &Tokenizer::bytes(), &params).unwrap();
 		let path = folder.path().join("tokenizer.json");
 		let mut file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
 		file["post_processor"] = Value::Null;
@@ -186,15 +194,15 @@ mod tests {
 	fn models_that_read_chats_or_end_texts_in_another_way_have_other_fingerprints() {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-		let model = || Model::of_bytes("run-0".into(), &config, &params, [5; 32], Class::ExactF32, 1).unwrap();
+		let model = || Model::of_run("run-0".into(), &config, &Tokenizer::bytes(), &params, [5; 32], Class::ExactF32, 1).unwrap();
 		let (mut template, mut name, mut ends, mut begin) = (model(), model(), model(), model());
 		let chat = |names: &[(&str, &str)]| {
 			let names: Vec<_> = names.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
 			Chat::new("{{ messages[0].content }}".into(), &names, model().text.controls().clone())
 		};
 		(template.chat, name.chat) = (chat(&[]), chat(&[("bos_token", "x")]));
-		let text = |begin, ends: &[u32]| Text::new(tokenizer::tokenizer_json().as_bytes(), begin, ends.iter().copied().collect()).unwrap();
-		let end = u32::from(tokenizer::END_OF_TEXT);
+		let text = |begin, ends: &[u32]| Text::new(Tokenizer::bytes().json(), begin, ends.iter().copied().collect()).unwrap();
+		let end = Tokenizer::bytes().tokens().end;
 		(ends.text, begin.text) = (text(Some(end), &[97]), text(Some(97), &[end]));
 		let mut other = model();
 		other.shape = [0; 32];

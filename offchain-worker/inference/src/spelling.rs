@@ -98,7 +98,7 @@ mod tests {
 
 	#[test]
 	fn parts_of_characters_have_bytes_and_special_tokens_have_none() {
-		let text = Text::new(neuroshard_data::tokenizer::tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap();
+		let text = Text::new(neuroshard_data::tokenizer::bytes::tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap();
 		for byte in 0..=255u8 {
 			assert_eq!(text.bytes(byte.into()), Some(vec![byte]));
 		}

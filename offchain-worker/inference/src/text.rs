@@ -1,11 +1,8 @@
 //! Text to tokens and back, by a Hugging Face tokenizer.
 
-use super::{
-	controls::{Controls, Piece},
-	tokenizer_file,
-};
+use super::controls::{Controls, Piece};
 use codec::Encode;
-use neuroshard_data::tokenizer::is_reserved;
+use neuroshard_data::tokenizer::{around, bytes::is_reserved, file, TokenizerError};
 use neuroshard_graph::merkle::{blake2_256, Hash};
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 use tokenizers::{AddedToken, Tokenizer};
@@ -20,13 +17,10 @@ const MOST_TOKENS: usize = 1 << 20;
 /// Why text has no tokens, or tokens no text.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-	/// The tokenizer's file is no JSON of the kind that it must be.
-	#[error("the tokenizer is not understood: {0}")]
-	Json(String),
-	/// The numbers of its tokens contradict each other.
-	#[error("the numbers of the tokenizer's tokens contradict each other: {0}")]
-	Ids(String),
 	/// The tokenizer's file.
+	#[error(transparent)]
+	File(#[from] TokenizerError),
+	/// The library.
 	#[error("the tokenizer is refused: {0}")]
 	Tokenizer(tokenizers::Error),
 	/// The text.
@@ -66,9 +60,9 @@ impl Text {
 	/// tokenizer puts before them.
 	///
 	/// # Errors
-	/// [`TextError::Json`], [`TextError::Ids`], [`TextError::Tokenizer`].
+	/// [`TextError::File`], [`TextError::Tokenizer`].
 	pub fn new(json: &[u8], begin: Option<u32>, ends: BTreeSet<u32>) -> Result<Self, TextError> {
-		let tokenizer = tokenizer_file::read(json)?;
+		let tokenizer = file::read(json)?;
 		let encode = |text: &str, special| tokenizer.encode_fast(text, special).map(|tokens| tokens.get_ids().to_vec());
 		let before = encode("a", false).unwrap_or_default();
 		let around = match begin {
@@ -216,13 +210,6 @@ fn plain(tokenizer: &Tokenizer, controls: &Controls) -> Result<Tokenizer, TextEr
 	Ok(plain)
 }
 
-/// The tokens before `alone`, and those behind it, in `all`.
-fn around(alone: &[u32], all: &[u32]) -> [Vec<u32>; 2] {
-	let place = all.windows(alone.len().max(1)).position(|window| window == alone);
-	let (before, rest) = all.split_at(place.unwrap_or(all.len()));
-	[before.to_vec(), rest.get(alone.len()..).unwrap_or_default().to_vec()]
-}
-
 /// The tokens of a text that is the `first` part of a prompt, or one behind others: some tokenizers put a blank before the first word.
 fn encode(tokenizer: &Tokenizer, text: &str, first: bool) -> Result<Vec<u32>, TextError> {
 	let encode = |text: Cow<'_, str>| tokenizer.encode_fast(text, false).map_err(TextError::Encode);
@@ -288,10 +275,10 @@ impl Growing {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_data::tokenizer::{encode as encode_shard, tokenizer_json, END_OF_TEXT};
+	use neuroshard_data::tokenizer::bytes::{encode as encode_shard, tokenizer_json, END_OF_TEXT};
 
 	fn bytes() -> Text {
-		let end = u32::from(END_OF_TEXT);
+		let end = END_OF_TEXT;
 		Text::new(tokenizer_json().as_bytes(), Some(end), BTreeSet::from([end])).unwrap()
 	}
 

@@ -162,7 +162,7 @@ impl Drop for Answer {
 mod tests {
 	use super::*;
 	use crate::logprobs;
-	use neuroshard_data::tokenizer::tokenizer_json;
+	use neuroshard_data::tokenizer::bytes::tokenizer_json;
 	use neuroshard_inference::batcher::Token;
 	use serde_json::{json, Value};
 	use std::collections::BTreeSet;

@@ -72,7 +72,7 @@ pub(super) fn of_completion(text: &Text, tokens: &[Told]) -> Value {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_data::tokenizer::tokenizer_json;
+	use neuroshard_data::tokenizer::bytes::tokenizer_json;
 	use std::collections::BTreeSet;
 
 	/// Tokens of the byte-level tokenizer, the first with these alternatives.

@@ -4,6 +4,7 @@ mod browsers;
 mod requests;
 
 use super::*;
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_inference::stats::Stats;
 use neuroshard_training::{checkpoint::Checkpoint, presets};
@@ -50,7 +51,7 @@ impl Running {
 		let config = ModelConfig { max_seq: 1 << 16, ..tiny };
 		let mut params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
-		let model = Model::of_bytes("tiny".into(), &config, &params, [7; 32], Class::ExactF32, 1).unwrap();
+		let model = Model::of_run("tiny".into(), &config, &Tokenizer::bytes(), &params, [7; 32], Class::ExactF32, 1).unwrap();
 		let limits = Limits { active: 4, waiting: 16, memory: 64 << 20, lookup: true };
 		let address = (Ipv4Addr::LOCALHOST, 0).into();
 		let server = server(

@@ -7,6 +7,7 @@ use neuroshard_data::{
 	corpus::{self, Corpus, CorpusLimits, DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, LEAST_DOCUMENT_BYTES},
 	dataset::{self, BuildOptions},
 	manifest::{DatasetManifest, MANIFEST_FILE},
+	tokenizer::Tokenizer,
 	DataError,
 };
 use neuroshard_support::printable::printable_line;
@@ -84,6 +85,19 @@ pub(super) struct Build {
 	/// Shards held out for validation.
 	#[arg(long, default_value_t = BuildOptions::default().held_out)]
 	held_out: u32,
+	/// A Hugging Face `tokenizer.json`; without it, each byte is a token. `tokenizer train` makes one.
+	#[arg(long, value_name = "FILE")]
+	tokenizer: Option<PathBuf>,
+	/// Token that ends each document; without it, the one that the files beside the tokenizer name, or the usual one.
+	#[arg(long, value_name = "TOKEN", requires = "tokenizer")]
+	end_token: Option<String>,
+	/// Take special tokens that the text names as such; without it, they are text like any other.
+	#[arg(long, requires = "tokenizer")]
+	special_tokens: bool,
+	/// Rows of the embedding of models that are trained on it, a multiple of 32, where that is more than the tokenizer needs: that of a model that is
+	/// trained further.
+	#[arg(long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
+	vocab: u32,
 }
 
 impl Build {
@@ -99,11 +113,21 @@ impl Build {
 			})?,
 			None => corpus::registry_corpus(&cargo_home()?, limits)?,
 		};
-		let options =
-			BuildOptions { name: self.name, licence: self.licence, tokens_per_shard: self.tokens_per_shard, held_out: self.held_out };
+		let tokenizer = match &self.tokenizer {
+			None => Tokenizer::bytes(),
+			Some(path) => Tokenizer::open(path, self.end_token.as_deref(), self.special_tokens)
+				.map_err(|source| DataError::Tokenizer { path: path.clone(), source })?,
+		};
+		let options = BuildOptions {
+			name: self.name,
+			licence: self.licence,
+			tokens_per_shard: self.tokens_per_shard,
+			held_out: self.held_out,
+			vocab: self.vocab,
+		};
 		let built = match self.force {
-			true => dataset::rebuild(&corpus, &options, &self.out)?,
-			false => dataset::build(&corpus, &options, &self.out)?,
+			true => dataset::rebuild(&corpus, &tokenizer, &options, &self.out)?,
+			false => dataset::build(&corpus, &tokenizer, &options, &self.out)?,
 		};
 		describe(&built.manifest);
 		for line in notices(&corpus, &built.manifest.shape) {
@@ -175,6 +199,7 @@ pub(super) fn describe(manifest: &DatasetManifest) {
 	let shape = manifest.shape;
 	println!("name      {} ({})", printable_line(&manifest.name), printable_line(&manifest.licence));
 	println!("shards    {} of {} tokens, {} held out", shape.shard_count, shape.tokens_per_shard, shape.held_out);
+	println!("tokens    below {} of a vocabulary of {}", manifest.tokenizer.tokens.usable, manifest.vocab);
 	println!("text      {} bytes, unigram entropy {:.4} nats per token", manifest.bytes, manifest.unigram_entropy);
 	println!("root      {:?}", manifest.root);
 }

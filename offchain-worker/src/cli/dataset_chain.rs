@@ -205,7 +205,7 @@ mod tests {
 			name: Default::default(),
 			licence: Default::default(),
 			source: Default::default(),
-			tokenizer_hash: H256::zero(),
+			tokenizer: Tokenizer::BYTES,
 			vocab: 288,
 			shape: DatasetShape { tokens_per_shard: 64, shard_count: 2, held_out: 1 },
 			root: H256::repeat_byte(root),

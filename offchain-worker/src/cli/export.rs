@@ -26,8 +26,9 @@ pub(super) struct Export {
 impl Export {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		refuse_occupied(&self.out, self.force)?;
-		let (model, checkpoint) = local::load(&common.base()?, self.run, hardware::threads(None))?;
-		export(&self.out, &model, &checkpoint.params)?;
+		let base = common.base()?;
+		let (run, model, checkpoint) = local::find(&base, self.run, hardware::threads(None))?;
+		export(&self.out, &model, &local::tokenizer(&base, run)?, &checkpoint.params)?;
 		let header = checkpoint.header;
 		println!(
 			"checkpoint {:?} of run {} after {}, in {}",

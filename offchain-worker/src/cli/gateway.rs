@@ -11,6 +11,7 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_disputes::answers::{Endpoint, InUse, Parts, Player, TranscriptStore};
 use neuroshard_gateway::{bring_last, choice::Wanted, serve, Asker, Book, Disputer, GatewayError, Options, Terms};
 use neuroshard_graph::{game::Side, ParamLayout};
@@ -18,12 +19,15 @@ use neuroshard_inference::{Card, Model};
 use neuroshard_network::Reach;
 use neuroshard_support::{counted::counted, hardware};
 use neuroshard_types::{
+	dataset::Tokenizer as TokenizerId,
 	dispute::ClaimKind,
 	inference::{CheckpointId, Class, OfferView, SessionId, SessionView},
+	run::RunConfig,
 	AccountId, Balance, BlockNumber, RunId,
 };
 use std::{
 	net::{Ipv4Addr, SocketAddr},
+	path::Path,
 	sync::Arc,
 };
 use tokio::task::JoinSet;
@@ -239,7 +243,8 @@ impl Gateway {
 		let registered = registered.ok_or_else(|| CliError::Unknown(format!("provider {provider}")))?;
 		let run = offer.checkpoint.run;
 		let view = at.run(run).await?.ok_or_else(|| CliError::Unknown(format!("run {run}")))?;
-		let card = Card::of_bytes(format!("run-{run}"), &view.config.model, offer.checkpoint.root.0)?;
+		let tokenizer = tokenizer(&opened.base, run, &view.config)?;
+		let card = Card::of_run(format!("run-{run}"), &view.config.model, &tokenizer, offer.checkpoint.root.0)?;
 		let book = Book::open(&opened.base, session).map_err(GatewayError::from)?;
 		let claimed = at.claimed(session, &provider).await?;
 		let owed = book.resume(&opened.account.id(), &provider, genesis, &claimed).map_err(GatewayError::from)?;
@@ -297,7 +302,16 @@ impl Gateway {
 			})?,
 		};
 		let in_use = transcript_store.keep_checkpoint(&checkpoint, &layout, threads)?;
-		Ok((Model::of_bytes(format!("run-{run}"), &config, &checkpoint.params, root.0, class, threads)?, in_use))
+		let tokenizer = local::tokenizer(&opened.base, run)?;
+		Ok((Model::of_run(format!("run-{run}"), &config, &tokenizer, &checkpoint.params, root.0, class, threads)?, in_use))
+	}
+}
+
+/// The tokenizer of a run: the byte-level one if the run says so, else the one that a worker left in the base folder.
+fn tokenizer(base: &Path, run: RunId, config: &RunConfig) -> Result<Tokenizer, CliError> {
+	match config.tokenizer == TokenizerId::BYTES {
+		true => Ok(Tokenizer::bytes()),
+		false => local::tokenizer(base, run),
 	}
 }
 

@@ -2,10 +2,11 @@
 
 use super::CliError;
 use neuroshard_compute::exec::{Exec, RopeScaling, Stage};
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{Class, ParamLayout};
 use neuroshard_inference::{Card, Model, ModelError, Parameters, Shape, Source};
 use neuroshard_provider::Served;
-use neuroshard_roles::read_model;
+use neuroshard_roles::{read_model, read_tokenizer};
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
 use neuroshard_types::{ModelConfig, RunId, H256};
 use std::{path::Path, sync::Arc};
@@ -38,7 +39,7 @@ pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, S
 			let (run, config) = shape(base, run)?;
 			let found = Parameters::of_checkpoint(&checkpoint_folder(base, run), &config, threads).map_err(ModelError::from)?;
 			let (_, parameters) = found.ok_or_else(|| missing(base, Some(run)))?;
-			let card = Card::of_bytes(format!("run-{run}"), &config, parameters.root.0)?;
+			let card = Card::of_run(format!("run-{run}"), &config, &tokenizer(base, run)?, parameters.root.0)?;
 			(card, Shape { config, scaling: RopeScaling::None }, parameters)
 		}
 	};
@@ -68,19 +69,23 @@ fn longest(context: u32, most: u32) -> Result<u32, CliError> {
 	Ok(longest)
 }
 
-/// Model and newest checkpoint of `run`, or of the newest run that there is.
-pub(super) fn load(base: &Path, run: Option<RunId>, threads: usize) -> Result<(ModelConfig, Checkpoint), CliError> {
-	let (_, model, checkpoint) = find(base, run, threads)?;
-	Ok((model, checkpoint))
-}
-
-/// As [`load`], with the run's number.
+/// Number, model and newest checkpoint of `run`, or of the newest run that there is.
 pub(super) fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(RunId, ModelConfig, Checkpoint), CliError> {
 	let (run, model) = shape(base, run)?;
 	let folder = checkpoint_folder(base, run);
 	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
 	Ok((run, model, checkpoint))
+}
+
+/// The tokenizer of `run`, as it lies beside the newest checkpoint.
+pub(super) fn tokenizer(base: &Path, run: RunId) -> Result<Tokenizer, CliError> {
+	read_tokenizer(&checkpoint_folder(base, run))?.ok_or_else(|| {
+		CliError::Unknown(format!(
+			"tokenizer of run {run} in {}: `neuroshard-worker run` fetches it from those who hold the run's dataset",
+			base.display()
+		))
+	})
 }
 
 /// The run and the round of the newest checkpoint with this root, which was just read for `which`; `None` for a folder.
@@ -118,7 +123,7 @@ mod tests {
 	fn without_a_checkpoint_the_error_says_where_one_comes_from() {
 		let base = tempfile::tempdir().unwrap();
 		for run in [None, Some(3)] {
-			let error = load(base.path(), run, 1).map(drop).unwrap_err();
+			let error = find(base.path(), run, 1).map(drop).unwrap_err();
 			assert!(error.to_string().contains("neuroshard-worker run"), "{error}");
 		}
 	}

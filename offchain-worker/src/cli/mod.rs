@@ -38,6 +38,7 @@ mod run_file;
 mod serve;
 mod start;
 mod status;
+mod tokenizer;
 mod train;
 mod until;
 
@@ -134,6 +135,9 @@ enum Command<C: Conducts> {
 	Leave(leave::Leave),
 	/// Show account, bond, run, round and earnings.
 	Status(status::StatusCommand),
+	/// Make a tokenizer.
+	#[command(subcommand)]
+	Tokenizer(tokenizer::TokenizerCommand),
 	/// Build, verify, register, list or retire datasets.
 	#[command(subcommand)]
 	Dataset(dataset::DatasetCommand),
@@ -185,6 +189,7 @@ pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 		Command::Run(command) => command.run(&common).await,
 		Command::Leave(command) => command.run(&common).await,
 		Command::Status(command) => command.run(&common).await,
+		Command::Tokenizer(command) => command.run(),
 		Command::Dataset(command) => command.run(&common).await,
 		Command::Train(command) => command.run(&common).await,
 		Command::Replay(command) => Ok(command.run(&common).await),

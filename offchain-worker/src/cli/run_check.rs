@@ -1,10 +1,9 @@
 //! Whether the chain takes a run file, field by field. The chain says no as well, but for a fee, and not which field it means.
 
 use super::{ModelFile, RunFile, RunFileError, TrainFile};
-use neuroshard_data::tokenizer;
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
-	dataset::Manifest,
+	dataset::{Manifest, MAX_VOCAB},
 	BlockNumber, Code, Robust, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
 };
 
@@ -93,12 +92,7 @@ impl RunFile {
 impl ModelFile {
 	fn check(&self) -> Checked {
 		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied: _, rope_theta, norm_eps } = *self;
-		require(vocab == tokenizer::VOCAB, "model.vocab", || {
-			format!(
-				"is {vocab}, but must be {}: the only tokenizer has so many tokens, and nobody could use another model",
-				tokenizer::VOCAB
-			)
-		})?;
+		whole("model.vocab", vocab.unwrap_or(SIDE), SIDE, MAX_VOCAB)?;
 		whole("model.dim", dim, SIDE, u32::MAX)?;
 		whole("model.layers", layers, 1, MAX_LAYERS)?;
 		require(heads > 0 && dim.is_multiple_of(heads) && (dim / heads).is_multiple_of(2), "model.heads", || {
@@ -221,12 +215,12 @@ pub(super) fn fits(file: &RunFile, dataset: &Manifest, longest_phase: BlockNumbe
 		whole(field, blocks, 1, longest_phase)?;
 	}
 	let (train, shape) = (&file.train, &dataset.shape);
-	require(dataset.vocab == file.model.vocab, "model.vocab", || {
-		format!("is {}, but the dataset has a vocabulary of {}", file.model.vocab, dataset.vocab)
-	})?;
-	require(dataset.tokenizer_hash == tokenizer::tokenizer_hash(), "model.vocab", || {
-		"is that of this worker's tokenizer, but the dataset was made with another one: build it with `neuroshard-worker dataset build`"
-			.into()
+	let vocab = file.model.vocab.unwrap_or(dataset.vocab);
+	require(dataset.vocab == vocab, "model.vocab", || {
+		format!(
+			"is {vocab}, but the dataset has a vocabulary of {}: leave it out, or build the dataset with --vocab {vocab}",
+			dataset.vocab
+		)
 	})?;
 	let needed = windows_needed(file.max_participants, train.inner_steps, train.batch);
 	let there = training_windows(shape, train.seq_len);
@@ -258,7 +252,7 @@ mod tests {
 			("max_participants", |file| file.max_participants = 129),
 			("rounds", |file| file.rounds = Some(0)),
 			("durations.revealing", |file| file.durations.revealing = 0),
-			("model.vocab", |file| file.model.vocab = 320),
+			("model.vocab", |file| file.model.vocab = Some(300)),
 			("model.dim", |file| file.model.dim = 0),
 			("model.layers", |file| file.model.layers = 257),
 			("model.heads", |file| file.model.heads = 5),
@@ -314,7 +308,7 @@ mod tests {
 				eps,
 				..file.train
 			};
-			let judged = file.train.config().validate(&file.model.config());
+			let judged = file.train.config().validate(&file.model.config(288));
 			prop_assert_eq!(file.check().is_ok(), judged.is_ok(), "{:?} {:?}", file.check(), judged);
 		}
 	}
@@ -325,14 +319,15 @@ mod tests {
 			name: Default::default(),
 			licence: Default::default(),
 			source: Default::default(),
-			tokenizer_hash: tokenizer::tokenizer_hash(),
+			tokenizer: Tokenizer::BYTES,
 			vocab,
 			// 256 windows of 64 tokens, and one for its targets.
 			shape: DatasetShape { tokens_per_shard: 16_385, shard_count, held_out: 1 },
 			root: H256::zero(),
 			bytes: 1,
 		};
-		let file = RunFile::of(Preset::Tiny);
+		let mut file = RunFile::of(Preset::Tiny);
+		file.model.vocab = Some(288);
 		let error = |file: &RunFile, dataset: Manifest, longest| fits(file, &dataset, longest).unwrap_err().to_string();
 		// 8 participants, 120 steps of 16 sequences: 15,360 windows, 60 shards.
 		fits(&file, &dataset(288, 61), 100).unwrap();
@@ -341,8 +336,7 @@ mod tests {
 		for vocab in [256, 320] {
 			assert!(error(&file, dataset(vocab, 61), 100).contains("model.vocab is 288"));
 		}
-		let foreign = error(&file, Manifest { tokenizer_hash: H256::zero(), ..dataset(288, 61) }, 100);
-		assert!(foreign.contains("made with another one") && foreign.contains("dataset build"), "{foreign}");
+		fits(&RunFile::of(Preset::Tiny), &dataset(320, 61), 100).unwrap();
 		assert!(error(&file, dataset(288, 61), 24).contains("durations.training is 25, but must be 1 to 24"));
 		let mut much = file.clone();
 		much.train.validation_sequences = 257;

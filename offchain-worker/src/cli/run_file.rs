@@ -5,6 +5,7 @@ use neuroshard_chain_client::Neuro;
 use neuroshard_support::json_file;
 use neuroshard_training::presets;
 use neuroshard_types::{
+	dataset::Tokenizer,
 	run::{PhaseDurations, RunConfig},
 	Aggregator, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, TrainConfig, F32, H256,
 };
@@ -96,7 +97,9 @@ pub struct RunFile {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct ModelFile {
-	pub vocab: u32,
+	/// Rows of the embedding; without it as many as the vocabulary of the dataset has.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub vocab: Option<u32>,
 	pub dim: u32,
 	pub layers: u32,
 	pub heads: u32,
@@ -185,13 +188,13 @@ impl RunFile {
 		self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })
 	}
 
-	/// The chain's form, for `dataset`. The genesis root is computed with `threads` threads.
+	/// The chain's form, for `dataset` with this vocabulary and tokenizer. The genesis root is computed with `threads` threads.
 	///
 	/// # Errors
 	/// [`RunFileError::Value`] for what the chain would refuse.
-	pub fn config(&self, dataset: DatasetId, threads: usize) -> Result<RunConfig, RunFileError> {
+	pub fn config(&self, dataset: DatasetId, (vocab, tokenizer): (u32, Tokenizer), threads: usize) -> Result<RunConfig, RunFileError> {
 		self.check()?;
-		let (model, train) = (self.model.config(), self.train.config());
+		let (model, train) = (self.model.config(vocab), self.train.config());
 		let root = neuroshard_graph::commit::genesis_root(&model, &train, threads)
 			.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error}") })?;
 		let bond = self.bond()?;
@@ -199,6 +202,7 @@ impl RunFile {
 		Ok(RunConfig {
 			name: name.map_err(|_| RunFileError::Value { field: "name", reason: "is too long".into() })?,
 			dataset,
+			tokenizer,
 			model,
 			train,
 			genesis_root: H256(root),
@@ -213,13 +217,16 @@ impl RunFile {
 }
 
 impl ModelFile {
+	/// Of whatever vocabulary the dataset has.
 	fn of(model: &ModelConfig) -> Self {
-		let ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = model.clone();
-		Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: norm_eps.get() }
+		let ModelConfig { vocab: _, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = model.clone();
+		Self { vocab: None, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: norm_eps.get() }
 	}
 
-	pub(super) fn config(&self) -> ModelConfig {
-		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = *self;
+	/// The model on a dataset with so large a vocabulary.
+	pub(super) fn config(&self, vocab: u32) -> ModelConfig {
+		let vocab = self.vocab.unwrap_or(vocab);
+		let Self { vocab: _, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = *self;
 		ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: F32::new(norm_eps) }
 	}
 }
@@ -302,6 +309,8 @@ mod tests {
 	use super::*;
 	use neuroshard_types::TopK;
 
+	const BYTES: (u32, Tokenizer) = (288, Tokenizer::BYTES);
+
 	fn tiny() -> RunFile {
 		let mut file = RunFile::of(Preset::Tiny);
 		file.model = ModelFile { dim: 32, layers: 1, heads: 1, kv_heads: 1, ffn: 32, max_seq: 32, ..file.model };
@@ -314,19 +323,19 @@ mod tests {
 		for preset in [Preset::Devnet, Preset::Tiny] {
 			let text = serde_json::to_string(&RunFile::of(preset)).unwrap();
 			let file: RunFile = serde_json::from_str(&text).unwrap();
-			assert_eq!((file.model.config(), file.train.config()), preset.configs());
+			assert_eq!((file.model.config(288), file.train.config()), preset.configs());
 		}
 	}
 
 	#[test]
 	fn a_seed_text_and_the_genesis_root_follow_from_the_file() {
-		let config = tiny().config(3, 1).unwrap();
+		let config = tiny().config(3, BYTES, 1).unwrap();
 		assert_eq!(config.dataset, 3);
 		assert_eq!(config.min_bond, 100 * neuroshard_types::NEURO);
-		assert_eq!(config, tiny().config(3, 2).unwrap(), "threads do not change it");
+		assert_eq!(config, tiny().config(3, BYTES, 2).unwrap(), "threads do not change it");
 		let mut other = tiny();
 		other.train.seed = "another".into();
-		assert_ne!(other.config(3, 1).unwrap().genesis_root, config.genesis_root);
+		assert_ne!(other.config(3, BYTES, 1).unwrap().genesis_root, config.genesis_root);
 	}
 
 	#[test]
@@ -338,7 +347,7 @@ mod tests {
 		};
 		let file = with(r#"{"clip": 2, "rule": {"MultiKrum": {"liars": 3}}}"#).unwrap();
 		let robust = Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 3 } };
-		assert_eq!(file.config(0, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
+		assert_eq!(file.config(0, BYTES, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
 		assert_eq!([10, 8, 2].map(|deltas| file.train.config().aggregator.liars(deltas)), [3, 2, 0]);
 		for wrong in [
 			r#"{"clip": 0, "rule": "Mode"}"#,
@@ -370,9 +379,9 @@ mod tests {
 		let code = Code::TopK(TopK { numbers: 8, decay: F32::new(0.95), cosine: false });
 		let mean = Robust { clip: F32::new(0.0), rule: Rule::Mean };
 		let file = with(top, None).unwrap();
-		assert_eq!(file.config(0, 1).unwrap().train.aggregator, Aggregator::Compressed(Compressed { code, robust: mean }));
+		assert_eq!(file.config(0, BYTES, 1).unwrap().train.aggregator, Aggregator::Compressed(Compressed { code, robust: mean }));
 		let median = r#"{"clip": 0, "rule": "Median"}"#;
-		with(top, Some(median)).unwrap().config(0, 1).unwrap();
+		with(top, Some(median)).unwrap().config(0, BYTES, 1).unwrap();
 		let again = TrainFile::of(&file.train.config());
 		assert_eq!(again.config(), file.train.config());
 		let reason = |code: &str, robust: Option<&str>| with(code, robust).unwrap().check().unwrap_err().to_string();
@@ -389,7 +398,7 @@ mod tests {
 	fn what_the_chain_would_refuse_is_refused_with_the_fields_name() {
 		let mut file = tiny();
 		file.model.dim = 33;
-		assert!(file.config(0, 1).unwrap_err().to_string().contains("model.dim is 33"));
+		assert!(file.config(0, BYTES, 1).unwrap_err().to_string().contains("model.dim is 33"));
 		let mut file = tiny();
 		file.min_bond = "-1".into();
 		assert!(file.check().unwrap_err().to_string().contains("min_bond"), "before anything is computed");

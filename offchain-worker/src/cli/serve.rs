@@ -200,7 +200,7 @@ impl<C: Conducts> Serve<C> {
 		}
 		model.name = self.name.clone().unwrap_or(model.name);
 		if let Some(lie) = C::of_serve(&self.conduct) {
-			let (config, checkpoint) = local::load(&common.base()?, self.run, threads)?;
+			let (_, config, checkpoint) = local::find(&common.base()?, self.run, threads)?;
 			model.engine = lie.engine(&config, &lie.parameters(&config, checkpoint.params)?, threads)?;
 		}
 		let limits = Limits {

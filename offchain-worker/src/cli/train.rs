@@ -9,7 +9,7 @@ use neuroshard_training::{
 	need::{longest_round, DiskNeed},
 	slowest::{longest_check, too_short},
 };
-use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
+use neuroshard_types::{dataset::BYTE_VOCAB, run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -98,7 +98,7 @@ impl TrainCommand {
 			Self::Plan { file, preset } => {
 				let file = file.as_deref().map_or_else(|| Ok(RunFile::of(preset)), RunFile::read)?;
 				file.check()?;
-				println!("{}\n{}\n{}", size(&file), liars(&file), checks(&file));
+				println!("{}\n{}\n{}", size(&file, BYTE_VOCAB), liars(&file), checks(&file));
 			}
 			Self::CreateRun(command) => command.run(common).await?,
 			Self::Approve { run } => {
@@ -153,6 +153,7 @@ impl CreateRun {
 		}
 		let view = dataset_chain::usable(dataset, at.dataset(dataset).await?)?;
 		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
+		let known = (view.manifest.vocab, view.manifest.tokenizer);
 		let terms = at.dispute_terms().await?;
 		if !self.quiet {
 			println!("{}\n{}", liars(&file), checks(&file));
@@ -160,10 +161,12 @@ impl CreateRun {
 		for time in too_short(&file.durations, &file.train.config(), &at.audit_terms().await?, &terms) {
 			tracing::warn!("{time}");
 		}
-		if let Ok(need) = DiskNeed::new(&file.model.config(), &file.train.config(), file.max_participants, &view.manifest.shape, &terms) {
+		if let Ok(need) =
+			DiskNeed::new(&file.model.config(known.0), &file.train.config(), file.max_participants, &view.manifest.shape, &terms)
+		{
 			self.tell_disk(&need, &file);
 		}
-		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, hardware::threads(None))).await;
+		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, known, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
 		let genesis = config.genesis_root;
 		// The genesis root took its time: blocks have passed.
@@ -201,8 +204,8 @@ impl CreateRun {
 }
 
 /// What the run trains, and how much.
-fn size(file: &RunFile) -> String {
-	let (model, train) = (file.model.config(), file.train.config());
+fn size(file: &RunFile, vocab: u32) -> String {
+	let (model, train) = (file.model.config(vocab), file.train.config());
 	let delta = ParamLayout::of_deltas(&model, &train).ok().and_then(|layout| u64::try_from(layout.encoded_len()).ok());
 	let tokens = match train.weighs_steps() {
 		true => format!("{} to {}", train.tokens_after(train.least_steps()), train.tokens_per_round()),

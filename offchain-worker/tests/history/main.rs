@@ -15,7 +15,7 @@ use neuroshard_roles::arithmetic::open_challenge;
 use neuroshard_runtime::{Staking, Training};
 use neuroshard_training::presets;
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest},
+	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
 	run::{seal, vote_bitmap, Attestation, PhaseDurations, RunConfig, Work},
@@ -37,7 +37,7 @@ fn manifest() -> Manifest {
 		name: b"text".to_vec().try_into().unwrap(),
 		licence: b"Apache-2.0".to_vec().try_into().unwrap(),
 		source: b"here".to_vec().try_into().unwrap(),
-		tokenizer_hash: H256([3; 32]),
+		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
 		vocab: 288,
 		shape: DatasetShape { tokens_per_shard: 1 << 20, shard_count: 4, held_out: 1 },
 		root: H256([4; 32]),
@@ -59,6 +59,7 @@ fn config() -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training: 2, revealing: 2, availability: 2, checkpointing: 2 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	}
 }

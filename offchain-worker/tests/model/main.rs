@@ -5,7 +5,7 @@
 mod reference;
 
 use neuroshard_compute::exec::{Exec, Inference, Pages, Piece, Sequence, Wanted};
-use neuroshard_data::tokenizer;
+use neuroshard_data::tokenizer::{bytes, Tokenizer};
 use neuroshard_graph::{sampler::Sampling, Class, ModelConfig, TrainConfig};
 use neuroshard_inference::{
 	generate::{generate, GenerateError},
@@ -37,7 +37,7 @@ fn inference(model: &ModelConfig, params: &[f32]) -> Inference {
 }
 
 fn model(config: &ModelConfig, params: &[f32]) -> Result<Model, ModelError> {
-	Model::of_bytes("model".into(), config, params, [0; 32], Class::ExactF32, 1)
+	Model::of_run("model".into(), config, &Tokenizer::bytes(), params, [0; 32], Class::ExactF32, 1)
 }
 
 #[test]
@@ -45,9 +45,9 @@ fn exported_logits_are_those_of_an_independent_implementation() {
 	for (model, train) in [presets::tiny(), untied()] {
 		let folder = tempfile::tempdir().unwrap();
 		let params = parameters(&model, &train);
-		export(folder.path(), &model, &params).unwrap();
+		export(folder.path(), &model, &Tokenizer::bytes(), &params).unwrap();
 		let reference = Llama::read(folder.path());
-		let tokens: Vec<u16> = tokenizer::encode(b"pub fn main() { println!(\"seventy tokens are enough to see RoPE\"); }").collect();
+		let tokens: Vec<u32> = bytes::encode(b"pub fn main() { println!(\"seventy tokens are enough to see RoPE\"); }").collect();
 		let (mut inference, mut sequence) = (inference(&model, &params), Sequence::default());
 		let ids: Vec<u32> = tokens.iter().map(|token| (*token).into()).collect();
 		let piece = Piece { sequence: &mut sequence, tokens: &ids, wanted: Wanted::All };
@@ -67,13 +67,13 @@ fn gradients_agree_with_finite_differences_in_f64() {
 	let model = ModelConfig { dim: 64, heads: 4, kv_heads: 2, layers: 1, ffn: 32, tied: false, ..model };
 	let train = TrainConfig { batch: 1, seq_len: 32, ..train };
 	let params = parameters(&model, &train);
-	let tokens: Vec<u16> = tokenizer::encode(b"let mut state = loader.read(window)?;").take(33).collect();
+	let tokens: Vec<u32> = bytes::encode(b"let mut state = loader.read(window)?;").take(33).collect();
 	let mut engine = Engine::new(&model, &train, 1).unwrap();
 	engine.load(&params).unwrap();
 	let (outcome, gradient) = engine.gradients(&tokens).unwrap();
 
 	let folder = tempfile::tempdir().unwrap();
-	export(folder.path(), &model, &params).unwrap();
+	export(folder.path(), &model, &Tokenizer::bytes(), &params).unwrap();
 	let mut reference = Llama::read(folder.path());
 	let loss = reference.loss(&tokens);
 	assert!((f64::from(outcome.loss) - loss).abs() < 1e-5, "{} {loss}", outcome.loss);
@@ -103,14 +103,14 @@ fn gradients_agree_with_finite_differences_in_f64() {
 fn an_export_has_the_files_that_loaders_look_for() {
 	let (model, train) = presets::tiny();
 	let folder = tempfile::tempdir().unwrap();
-	export(folder.path(), &model, &parameters(&model, &train)).unwrap();
+	export(folder.path(), &model, &Tokenizer::bytes(), &parameters(&model, &train)).unwrap();
 	let read = |name: &str| -> serde_json::Value { serde_json::from_slice(&fs::read(folder.path().join(name)).unwrap()).unwrap() };
 	let config = read("config.json");
 	assert_eq!((&config["architectures"][0], &config["model_type"]), (&"LlamaForCausalLM".into(), &"llama".into()));
 	assert_eq!((config["head_dim"].as_u64(), config["tie_word_embeddings"].as_bool()), (Some(16), Some(true)));
-	assert_eq!(read("tokenizer_config.json")["eos_token"], tokenizer::END_OF_TEXT_TEXT);
+	assert_eq!(read("tokenizer_config.json")["eos_token"], bytes::END_OF_TEXT_TEXT);
 	assert_eq!(read("generation_config.json")["eos_token_id"], 256);
-	assert_eq!(fs::read_to_string(folder.path().join("tokenizer.json")).unwrap(), tokenizer::exported_tokenizer_json());
+	assert_eq!(fs::read_to_string(folder.path().join("tokenizer.json")).unwrap(), bytes::exported_tokenizer_json());
 }
 
 #[test]
@@ -118,9 +118,9 @@ fn parameters_and_vocabularies_of_other_models_are_refused() {
 	let (model, train) = presets::tiny();
 	let folder = tempfile::tempdir().unwrap();
 	let params = parameters(&model, &train);
-	assert!(matches!(export(folder.path(), &model, &params[1..]), Err(ExportError::Parameters { .. })));
+	assert!(matches!(export(folder.path(), &model, &Tokenizer::bytes(), &params[1..]), Err(ExportError::Parameters { .. })));
 	let other = ModelConfig { vocab: 320, ..model };
-	let error = export(folder.path(), &other, &params).unwrap_err();
+	let error = export(folder.path(), &other, &Tokenizer::bytes(), &params).unwrap_err();
 	assert_eq!(error.to_string(), "the model's vocabulary has 320 tokens, the byte-level tokenizer 288");
 	assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

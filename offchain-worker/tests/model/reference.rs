@@ -47,7 +47,7 @@ impl Llama {
 	}
 
 	/// Logits after every token.
-	pub fn logits(&self, tokens: &[u16]) -> Vec<Vec<f64>> {
+	pub fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
 		let embedding = &self.tensors["model.embed_tokens.weight"];
 		let mut stream: Vec<Vec<f64>> =
 			tokens.iter().map(|token| embedding[usize::from(*token) * self.dim..][..self.dim].to_vec()).collect();
@@ -66,7 +66,7 @@ impl Llama {
 	}
 
 	/// Mean cross-entropy of the tokens after the first.
-	pub fn loss(&self, tokens: &[u16]) -> f64 {
+	pub fn loss(&self, tokens: &[u32]) -> f64 {
 		let logits = self.logits(&tokens[..tokens.len() - 1]);
 		let losses = logits.iter().zip(&tokens[1..]).map(|(logits, target)| {
 			let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();

@@ -1,7 +1,7 @@
 //! Exporting parameters in the Hugging Face Llama layout, so that other software loads what was trained here.
 
 use neuroshard_atomic_write::write_atomically;
-use neuroshard_data::tokenizer;
+use neuroshard_data::tokenizer::{bytes, Tokenizer};
 use neuroshard_graph::{ModelConfig, ParamLayout};
 use safetensors::{
 	tensor::{serialize, Dtype, TensorView},
@@ -32,9 +32,14 @@ pub enum ExportError {
 		/// Given.
 		found: usize,
 	},
-	/// The tokenizer of this build is for another vocabulary.
-	#[error("the model's vocabulary has {0} tokens, the byte-level tokenizer {vocab}", vocab = tokenizer::VOCAB)]
-	Vocabulary(u32),
+	/// The tokenizer is for another vocabulary.
+	#[error("the model's vocabulary has {model} tokens, and the tokenizer needs {needed}")]
+	Vocabulary {
+		/// Of the model.
+		model: u32,
+		/// Of the tokenizer, rounded up.
+		needed: u32,
+	},
 	/// The model is refused.
 	#[error("the model is refused: {0:?}")]
 	Config(neuroshard_graph::ConfigError),
@@ -48,19 +53,24 @@ pub enum ExportError {
 ///
 /// # Errors
 /// [`ExportError`]; files that were written before the error stay.
-pub fn export(folder: &Path, model: &ModelConfig, params: &[f32]) -> Result<(), ExportError> {
-	if model.vocab != tokenizer::VOCAB {
-		return Err(ExportError::Vocabulary(model.vocab));
+pub fn export(folder: &Path, model: &ModelConfig, tokenizer: &Tokenizer, params: &[f32]) -> Result<(), ExportError> {
+	if model.vocab < tokenizer.vocab() {
+		return Err(ExportError::Vocabulary { model: model.vocab, needed: tokenizer.vocab() });
 	}
 	let weights = safetensors(model, params)?;
+	let end = tokenizer.tokens().end;
+	let (file, begin) = match tokenizer.is_bytes() {
+		true => (bytes::exported_tokenizer_json().into_bytes(), Some(end)),
+		false => (tokenizer.json().to_vec(), tokenizer.begin()),
+	};
 	let io = |path: &Path, source| ExportError::Io { path: path.to_path_buf(), source };
 	fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
 	let files = [
 		("model.safetensors", weights),
-		("config.json", config_json(model).into_bytes()),
-		("generation_config.json", generation_config_json().into_bytes()),
-		("tokenizer.json", tokenizer::exported_tokenizer_json().into_bytes()),
-		("tokenizer_config.json", tokenizer::tokenizer_config_json(model.max_seq).into_bytes()),
+		("config.json", config_json(model, begin, end).into_bytes()),
+		("generation_config.json", generation_config_json(begin, end).into_bytes()),
+		("tokenizer.json", file),
+		("tokenizer_config.json", tokenizer_config_json(tokenizer, begin, model.max_seq).into_bytes()),
 	];
 	for (name, bytes) in files {
 		let path = folder.join(name);
@@ -90,8 +100,7 @@ fn safetensors(model: &ModelConfig, params: &[f32]) -> Result<Vec<u8>, ExportErr
 	Ok(serialize(tensors, Some(metadata))?)
 }
 
-fn config_json(model: &ModelConfig) -> String {
-	let eos = tokenizer::END_OF_TEXT;
+fn config_json(model: &ModelConfig, begin: Option<u32>, end: u32) -> String {
 	let document = serde_json::json!({
 		"architectures": ["LlamaForCausalLM"],
 		"model_type": "llama",
@@ -112,15 +121,27 @@ fn config_json(model: &ModelConfig) -> String {
 		"attention_dropout": 0.0,
 		"mlp_bias": false,
 		"tie_word_embeddings": model.tied,
-		"bos_token_id": eos,
-		"eos_token_id": eos,
+		"bos_token_id": begin,
+		"eos_token_id": end,
 		"initializer_range": 0.02,
 		"use_cache": true,
 	});
 	format!("{document:#}\n")
 }
 
-fn generation_config_json() -> String {
-	let eos = tokenizer::END_OF_TEXT;
-	format!("{:#}\n", serde_json::json!({ "bos_token_id": eos, "eos_token_id": eos, "do_sample": true }))
+fn generation_config_json(begin: Option<u32>, end: u32) -> String {
+	format!("{:#}\n", serde_json::json!({ "bos_token_id": begin, "eos_token_id": end, "do_sample": true }))
+}
+
+/// `begin` is what stands before a text, if it is one token.
+fn tokenizer_config_json(tokenizer: &Tokenizer, begin: Option<u32>, max_seq: u32) -> String {
+	let document = serde_json::json!({
+		"tokenizer_class": "PreTrainedTokenizerFast",
+		"model_max_length": max_seq,
+		"add_bos_token": begin.is_some(),
+		"bos_token": begin.and_then(|begin| tokenizer.written(begin)),
+		"eos_token": tokenizer.written(tokenizer.tokens().end),
+		"clean_up_tokenization_spaces": false,
+	});
+	format!("{document:#}\n")
 }

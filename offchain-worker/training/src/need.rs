@@ -1,8 +1,7 @@
 //! Disk space that a run takes of each worker that takes part in it.
 
-use neuroshard_data::dataset::shard_bytes;
-use neuroshard_graph::{ConfigError, ModelConfig, ParamLayout, TrainConfig};
-use neuroshard_store::{ContentDescriptor, LEAF_BYTES};
+use neuroshard_graph::{corpus::TokenWidth, ConfigError, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_store::ContentDescriptor;
 use neuroshard_types::{
 	dataset::DatasetShape,
 	dispute::Terms,
@@ -81,7 +80,7 @@ impl DiskNeed {
 	/// A model that the chain would refuse.
 	pub fn new(model: &ModelConfig, train: &TrainConfig, members: u32, shape: &DatasetShape, terms: &Terms) -> Result<Self, ConfigError> {
 		let leaves = RoundLeaves::of(model, train)?;
-		let shard = u32::try_from(shard_bytes(shape) / LEAF_BYTES as u64).unwrap_or(u32::MAX);
+		let shard = TokenWidth::of(model.vocab).chunks(shape.tokens_per_shard);
 		Ok(Self {
 			delta: blob_bytes(leaves.delta),
 			round: leaves.bytes(members.into()),

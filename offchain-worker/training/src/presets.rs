@@ -1,13 +1,13 @@
 //! Model and training configurations that networks on one machine use.
 
-use neuroshard_data::tokenizer;
+use neuroshard_data::tokenizer::bytes;
 use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32};
 
 /// The configuration of a local network: three workers on two shared cores finish a round in about a minute, and four
 /// rounds show that the model learns.
 pub fn devnet() -> (ModelConfig, TrainConfig) {
 	let model = ModelConfig {
-		vocab: tokenizer::VOCAB,
+		vocab: bytes::VOCAB,
 		dim: 192,
 		layers: 4,
 		heads: 6,
@@ -48,7 +48,7 @@ pub fn large() -> (ModelConfig, TrainConfig) {
 /// for something to happen in the middle of it.
 pub fn tiny() -> (ModelConfig, TrainConfig) {
 	let model = ModelConfig {
-		vocab: tokenizer::VOCAB,
+		vocab: bytes::VOCAB,
 		dim: 64,
 		layers: 2,
 		heads: 4,

@@ -166,7 +166,7 @@ impl<'a> Training<'a> {
 		let Self { engine, checkpoint, loader, windows, base, residual, mut ends } = self;
 		let train = engine.train_config().clone();
 		let window = |step: u32, sequence: u32| windows.get(step as usize)?.get(sequence as usize).copied();
-		let read = |step: u32, sequence: u32, tokens: &mut [u16]| match window(step, sequence) {
+		let read = |step: u32, sequence: u32, tokens: &mut [u32]| match window(step, sequence) {
 			Some(window) => loader.read(window, tokens),
 			None => Err(DataError::Invalid(format!("no window was drawn for sequence {sequence}"))),
 		};
@@ -204,7 +204,7 @@ pub fn assignment(engine: &Engine, position: u32, seed: H256) -> Assignment {
 pub fn validation_loss(engine: &mut Engine, params: &[f32], loader: &Loader) -> Result<F32, TrainError> {
 	let (count, seq_len) = (engine.train_config().validation_sequences, engine.train_config().seq_len);
 	let windows = loader.validation_windows(count, seq_len)?;
-	let read = |sequence: u32, tokens: &mut [u16]| match windows.get(sequence as usize) {
+	let read = |sequence: u32, tokens: &mut [u32]| match windows.get(sequence as usize) {
 		Some(window) => loader.read(*window, tokens),
 		None => Err(DataError::Invalid("no such sequence".into())),
 	};

@@ -12,13 +12,14 @@ use frame_support::{
 };
 use frame_system::RawOrigin;
 use neuroshard_graph::{
+	corpus::TokenWidth,
 	merkle::{uniform_root, Hash},
 	tiles::leaf_hash,
 };
 use neuroshard_types::{
 	dataset::{
-		ChunkOpening, ChunkPlace, DatasetShape, DatasetStatus, Manifest, ShardRange, CHUNK_BYTES, MAX_SHARDS, MAX_TOKENS_PER_SHARD,
-		TOKENS_PER_CHUNK,
+		ChunkOpening, ChunkPlace, DatasetShape, DatasetStatus, Manifest, ShardRange, TextTokens, Tokenizer, CHUNK_BYTES, MAX_SHARDS,
+		MAX_TOKENIZER_BYTES, MAX_TOKENS_PER_SHARD, MAX_VOCAB,
 	},
 	AccountId, DatasetId, H256,
 };
@@ -32,12 +33,12 @@ pub trait BenchmarkHelper<Origin> {
 }
 
 /// Chunks of the largest shard.
-const CHUNKS: u32 = MAX_TOKENS_PER_SHARD / TOKENS_PER_CHUNK;
+const CHUNKS: u32 = TokenWidth::Four.chunks(MAX_TOKENS_PER_SHARD);
 
 /// Every chunk: its last token is beyond the vocabulary, so that all of them are looked at.
 fn chunk() -> Vec<u8> {
 	let mut chunk = vec![0; usize::try_from(CHUNK_BYTES).unwrap_or_default()];
-	chunk.iter_mut().rev().take(2).for_each(|byte| *byte = 0xff);
+	chunk.iter_mut().rev().take(4).for_each(|byte| *byte = 0xff);
 	chunk
 }
 
@@ -62,8 +63,8 @@ fn manifest() -> Manifest {
 		name: BoundedVec::truncate_from(vec![b'n'; 64]),
 		licence: BoundedVec::truncate_from(vec![b'l'; 64]),
 		source: BoundedVec::truncate_from(vec![b's'; 256]),
-		tokenizer_hash: H256::repeat_byte(1),
-		vocab: 65_504,
+		tokenizer: Tokenizer { root: H256::repeat_byte(1), bytes: MAX_TOKENIZER_BYTES, tokens: TextTokens { usable: MAX_VOCAB, end: 0 } },
+		vocab: MAX_VOCAB,
 		shape: DatasetShape { tokens_per_shard: MAX_TOKENS_PER_SHARD, shard_count: MAX_SHARDS, held_out: 1 },
 		root: H256(uniform_root(shard_root(), MAX_SHARDS)),
 		bytes: u64::MAX,

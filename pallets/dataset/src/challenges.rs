@@ -9,12 +9,11 @@
 //! one of them fails the attestation falls, and the others are moot.
 
 use crate::{
-	types::chunks_per_shard, AnswerTime, Attestations, Challenge, Challenges, Config, Dataset, Datasets, Error, Event, HoldReason, Leaving,
-	Pallet, MAX_CHALLENGES,
+	AnswerTime, Attestations, Challenge, Challenges, Config, Dataset, Datasets, Error, Event, HoldReason, Leaving, Pallet, MAX_CHALLENGES,
 };
 use alloc::vec::Vec;
 use frame_support::{ensure, traits::Get};
-use neuroshard_graph::{corpus::Corpus, merkle::Hash, tiles::LEAF_BYTES};
+use neuroshard_graph::{merkle::Hash, tiles::LEAF_BYTES};
 use neuroshard_types::{
 	dataset::{ChunkOpening, ChunkPlace},
 	offence::Offence,
@@ -25,8 +24,7 @@ use sp_runtime::DispatchResult;
 
 /// Returns whether `opening` opens the chunk at `place`. Counts and lengths of proofs come from the manifest.
 pub(crate) fn opens(dataset: &Dataset, place: ChunkPlace, opening: &ChunkOpening) -> bool {
-	let shape = dataset.manifest.shape;
-	let corpus = Corpus { root: dataset.manifest.root.0, shards: shape.shard_count, tokens_per_shard: shape.tokens_per_shard };
+	let corpus = dataset.manifest.corpus();
 	let Ok(leaf) = <&[u8; LEAF_BYTES]>::try_from(opening.data.as_slice()) else { return false };
 	let hashes = |proof: &[H256]| proof.iter().map(|hash| hash.0).collect::<Vec<Hash>>();
 	corpus.holds(place.shard, place.chunk, leaf, &hashes(&opening.in_shard), &hashes(&opening.in_dataset))
@@ -70,7 +68,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(challenger != who, Error::<T>::OwnAttestation);
 		let mut attestation = Attestations::<T>::get(id, &who).ok_or(Error::<T>::NotAttested)?;
 		ensure!(attestation.shards.contains(place.shard) && Self::now() < attestation.expires_at, Error::<T>::NotAttested);
-		ensure!(place.chunk < chunks_per_shard(&dataset.manifest.shape), Error::<T>::NoSuchChunk);
+		ensure!(place.chunk < dataset.manifest.chunks_per_shard(), Error::<T>::NoSuchChunk);
 		let answer_time = AnswerTime::<T>::get();
 		let leaves = Leaving::<T>::get(id).is_some_and(|since| since.saturating_add(answer_time) <= Self::now());
 		ensure!(!leaves, Error::<T>::DatasetLeaves);
@@ -130,7 +128,7 @@ impl<T: Config> Pallet<T> {
 	}
 
 	/// Ends the open challenges of an attestation that ends, and gives the bonds back: at most [`MAX_CHALLENGES`].
-	pub(crate) fn end_moot(id: DatasetId, who: &AccountId) {
+	fn end_moot(id: DatasetId, who: &AccountId) {
 		for (challenger, challenge) in Challenges::<T>::drain_prefix((id, who)) {
 			Self::release_hold(HoldReason::Challenge, &challenger, challenge.bond);
 			Self::deposit_event(Event::Moot { id, who: who.clone(), challenger });

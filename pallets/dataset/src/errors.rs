@@ -10,8 +10,11 @@ mod errors {
 	pub enum Error<T> {
 		/// Name, licence or source is empty or not UTF-8. Fill in all three.
 		InvalidText,
-		/// The vocabulary is zero, above 65,536 or not a multiple of 32. Round it up to a multiple of 32.
+		/// The vocabulary is zero, above 262,144 or not a multiple of 32. Round it up to a multiple of 32.
 		InvalidVocab,
+		/// The tokenizer has no bytes or more than 64 MiB, or its tokens are not within the vocabulary: `end` below `usable`, and that up to `vocab`. Take the
+		/// manifest as `dataset build` has written it.
+		InvalidTokenizer,
 		/// A shard has fewer than 2 or more than 2^26 tokens. Cut the text into other shards.
 		InvalidShardSize,
 		/// There are no shards or more than 65,536. Use larger shards.
@@ -33,9 +36,6 @@ mod errors {
 		AlreadyRetired,
 		/// The dataset is not active. Its proposer activates it; a retired or condemned one takes no new runs.
 		NotActive,
-		/// The dataset has fewer training windows than a round needs. Use a larger dataset, shorter sequences, fewer
-		/// participants, a smaller batch or fewer inner steps.
-		TooFewWindows,
 		/// The dataset was condemned: a chunk contradicts its manifest. Use another dataset.
 		Condemned,
 		/// The range is empty, or ends behind the last shard. The view function `dataset` shows how many shards there are.

@@ -3,7 +3,7 @@
 use crate::{challenges::opens, Config, Datasets, Error, Event, HoldReason, Pallet};
 use frame_support::ensure;
 use neuroshard_types::{
-	dataset::{ChunkOpening, ChunkPlace, DatasetStatus, Manifest, TOKENS_PER_CHUNK},
+	dataset::{ChunkOpening, ChunkPlace, DatasetStatus, Manifest},
 	AccountId, DatasetId,
 };
 use sp_runtime::DispatchResult;
@@ -11,9 +11,10 @@ use sp_runtime::DispatchResult;
 /// Returns whether chunk number `chunk` of a shard cannot be what `manifest` says: a token is not below the vocabulary, or something other than zero
 /// follows the last token of the shard.
 fn contradicts(manifest: &Manifest, chunk: u32, data: &[u8]) -> bool {
-	let before = chunk.saturating_mul(TOKENS_PER_CHUNK);
+	let width = manifest.width();
+	let before = chunk.saturating_mul(width.chunk_tokens());
 	let tokens = usize::try_from(manifest.shape.tokens_per_shard.saturating_sub(before)).unwrap_or(usize::MAX);
-	let mut values = data.as_chunks::<2>().0.iter().map(|bytes| u32::from(u16::from_le_bytes(*bytes)));
+	let mut values = width.read(data);
 	values.by_ref().take(tokens).any(|token| token >= manifest.vocab) || values.any(|padding| padding != 0)
 }
 
@@ -44,6 +45,20 @@ mod tests {
 		let mut data = vec![0; 4_096];
 		data[2 * place..2 * place + 2].copy_from_slice(&token.to_le_bytes());
 		data
+	}
+
+	/// The mock's shards with tokens of four bytes: four full chunks, and one of 904.
+	#[test]
+	fn tokens_of_a_vocabulary_beyond_16_bits_are_four_bytes() {
+		let mut wide = manifest();
+		wide.vocab = 65_568;
+		let of = |number, place: usize, token: u32| {
+			let mut data = vec![0; 4_096];
+			data[4 * place..4 * place + 4].copy_from_slice(&token.to_le_bytes());
+			contradicts(&wide, number, &data)
+		};
+		assert!(!of(0, 1_023, 65_567) && of(0, 1_023, 65_568) && of(4, 0, u32::MAX));
+		assert!(!of(4, 903, 65_567) && of(4, 904, 1) && !of(4, 904, 0));
 	}
 
 	/// The mock's shards have 5,000 tokens below 1,024: two full chunks, and one of 904.

@@ -11,22 +11,13 @@ use frame_support::{
 	},
 };
 use neuroshard_types::{
-	assignment::training_windows,
-	dataset::{DatasetShape, DatasetStatus},
-	traits::Datasets,
-	AccountId, Balance, BlockNumber, DatasetId, H256,
+	dataset::{DatasetStatus, Manifest},
+	traits::{ActiveDataset, Datasets},
+	AccountId, Balance, BlockNumber, DatasetId,
 };
 use sp_runtime::{ArithmeticError, DispatchResult, SaturatedConversion};
 
 impl<T: Config> Pallet<T> {
-	/// Refuses a dataset that is not active or has fewer than `needed` training windows of `seq_len` tokens
-	/// ([`neuroshard_types::assignment::windows_needed`] of a round).
-	pub fn ensure_windows(id: DatasetId, seq_len: u32, needed: u64) -> DispatchResult {
-		let (shape, _) = <Self as Datasets>::active(id).ok_or(Error::<T>::NotActive)?;
-		ensure!(training_windows(&shape, seq_len) >= needed, Error::<T>::TooFewWindows);
-		Ok(())
-	}
-
 	pub(crate) fn now() -> BlockNumber {
 		frame_system::Pallet::<T>::block_number().saturated_into()
 	}
@@ -108,13 +99,9 @@ impl<T: Config> Pallet<T> {
 }
 
 impl<T: Config> Datasets for Pallet<T> {
-	fn active(id: DatasetId) -> Option<(DatasetShape, u32)> {
-		let dataset = DatasetMap::<T>::get(id)?;
-		(dataset.status == DatasetStatus::Active).then_some((dataset.manifest.shape, dataset.manifest.vocab))
-	}
-
-	fn root(id: DatasetId) -> Option<H256> {
-		DatasetMap::<T>::get(id).map(|dataset| dataset.manifest.root)
+	fn active(id: DatasetId) -> Option<ActiveDataset> {
+		let Dataset { manifest: Manifest { shape, vocab, tokenizer, root, .. }, status, .. } = DatasetMap::<T>::get(id)?;
+		(status == DatasetStatus::Active).then_some(ActiveDataset { shape, vocab, tokenizer, root })
 	}
 
 	fn acquire(id: DatasetId) -> DispatchResult {

@@ -64,8 +64,6 @@ pub use weights::WeightInfo;
 /// Most datasets, retired ones that are still used included. It bounds the list that the view function `datasets` returns. Deposits
 /// come back, so it is generous: to keep others out by taking every place ties up as many deposits.
 pub const MAX_DATASETS: u32 = 16_384;
-/// Largest vocabulary: a token is a u16.
-pub const MAX_VOCAB: u32 = 65_536;
 /// Most attestations of one dataset: the view functions read all of them.
 pub const MAX_ATTESTATIONS: u32 = 256;
 /// Most open challenges of one attestation: so many bonds go back when it ends.
@@ -78,10 +76,7 @@ pub const MAX_ATTESTED: u32 = 64;
 #[allow(clippy::expect_used, reason = "what the macros make has some")]
 #[frame_support::pallet]
 pub mod pallet {
-	use crate::{
-		types::{chunks_per_shard, manifest_problem},
-		Attestation, Challenge, Dataset, Reason, WeightInfo, MAX_ATTESTED, MAX_DATASETS,
-	};
+	use crate::{types::manifest_problem, Attestation, Challenge, Dataset, Reason, WeightInfo, MAX_ATTESTED, MAX_DATASETS};
 	use alloc::vec::Vec;
 	use frame_support::{
 		pallet_prelude::*,
@@ -100,7 +95,7 @@ pub mod pallet {
 	};
 	use sp_runtime::ArithmeticError;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(2);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
 
 	/// Types that the runtime wires in.
 	#[pallet::config]
@@ -390,13 +385,14 @@ pub mod pallet {
 			chunk_proof: Vec<H256>,
 		) -> bool {
 			let Some(dataset) = Datasets::<T>::get(id) else { return false };
+			let chunks = dataset.manifest.chunks_per_shard();
 			let Manifest { shape, root, .. } = dataset.manifest;
 			if u32::try_from(data.len()) != Ok(CHUNK_BYTES) {
 				return false;
 			}
 			let [shard_proof, chunk_proof] = [shard_proof, chunk_proof].map(|proof| proof.into_iter().map(Into::into).collect::<Vec<_>>());
 			merkle::verify(&root.0, &shard_proof, shape.shard_count, shard, shard_root.0)
-				&& merkle::verify(&shard_root.0, &chunk_proof, chunks_per_shard(&shape), chunk, tiles::leaf_hash(&data))
+				&& merkle::verify(&shard_root.0, &chunk_proof, chunks, chunk, tiles::leaf_hash(&data))
 		}
 
 		/// What `who` attests of a dataset, expired or not; `None` if it does not.

@@ -12,7 +12,7 @@ use frame_support::{
 use frame_system::EnsureRoot;
 use neuroshard_test_support::ext;
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest},
+	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
 	offence::Offence,
 	provider::{HardwareProfile, PonwKey, Role},
 	traits::{Providers, SlashTo},
@@ -189,7 +189,7 @@ pub fn manifest() -> Manifest {
 		name: text("tiny").try_into().expect("short enough"),
 		licence: text("Apache-2.0 OR MIT").try_into().expect("short enough"),
 		source: text("sources of crates").try_into().expect("short enough"),
-		tokenizer_hash: H256::repeat_byte(7),
+		tokenizer: Tokenizer { root: H256::repeat_byte(7), bytes: 10_000, tokens: TextTokens { usable: 1_000, end: 999 } },
 		vocab: 1_024,
 		shape: DatasetShape { tokens_per_shard: 5_000, shard_count: 5, held_out: 2 },
 		root: H256::repeat_byte(8),

@@ -1,9 +1,8 @@
 //! Invariants of the pallet's storage.
 
 use crate::{
-	types::{chunks_per_shard, manifest_problem},
-	Attestations, AttestedBy, Attesters, Challenges, Config, Datasets, HoldReason, Leaving, NextId, Pallet, MAX_ATTESTATIONS,
-	MAX_CHALLENGES, MAX_DATASETS,
+	types::manifest_problem, Attestations, AttestedBy, Attesters, Challenges, Config, Datasets, HoldReason, Leaving, NextId, Pallet,
+	MAX_ATTESTATIONS, MAX_CHALLENGES, MAX_DATASETS,
 };
 use alloc::collections::{BTreeMap, BTreeSet};
 use frame_support::ensure;
@@ -87,7 +86,7 @@ impl<T: Config> Pallet<T> {
 			ensure!(attestation.shards.contains(challenge.place.shard), "a challenge of a shard that is not attested");
 			match Datasets::<T>::get(id) {
 				Some(dataset) => {
-					ensure!(challenge.place.chunk < chunks_per_shard(&dataset.manifest.shape), "a challenge of a chunk that is not there");
+					ensure!(challenge.place.chunk < dataset.manifest.chunks_per_shard(), "a challenge of a chunk that is not there");
 					let stays = Self::removable_at(id).is_none_or(|removable_at| challenge.deadline < removable_at);
 					ensure!(stays, "a dataset leaves before a challenge can be answered");
 				}

@@ -1,12 +1,12 @@
 //! Stored state of a dataset, and checks of manifests.
 
-use crate::{Error, MAX_VOCAB};
+use crate::Error;
 use codec::{Decode, Encode, MaxEncodedLen};
 use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_types::{
 	dataset::{
-		AttestationView, ChunkPlace, DatasetShape, DatasetStatus, DatasetView, Manifest, ShardRange, MAX_SHARDS, MAX_TOKENS_PER_SHARD,
-		TOKENS_PER_CHUNK,
+		AttestationView, ChunkPlace, DatasetStatus, DatasetView, Manifest, ShardRange, MAX_SHARDS, MAX_TOKENIZER_BYTES,
+		MAX_TOKENS_PER_SHARD, MAX_VOCAB,
 	},
 	AccountId, Balance, BlockNumber,
 };
@@ -74,16 +74,12 @@ pub struct Challenge {
 	pub deadline: BlockNumber,
 }
 
-/// Chunks of one shard, the last one padded.
-pub(crate) fn chunks_per_shard(shape: &DatasetShape) -> u32 {
-	shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK)
-}
-
 /// Problem of a manifest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ManifestProblem {
 	Text,
 	Vocab,
+	Tokenizer,
 	ShardSize,
 	ShardCount,
 	HeldOut,
@@ -95,6 +91,7 @@ impl<T> From<ManifestProblem> for Error<T> {
 		match problem {
 			ManifestProblem::Text => Error::InvalidText,
 			ManifestProblem::Vocab => Error::InvalidVocab,
+			ManifestProblem::Tokenizer => Error::InvalidTokenizer,
 			ManifestProblem::ShardSize => Error::InvalidShardSize,
 			ManifestProblem::ShardCount => Error::InvalidShardCount,
 			ManifestProblem::HeldOut => Error::NothingToTrainOn,
@@ -111,6 +108,8 @@ pub(crate) fn manifest_problem(manifest: &Manifest) -> Option<ManifestProblem> {
 		Some(ManifestProblem::Text)
 	} else if manifest.vocab == 0 || manifest.vocab > MAX_VOCAB || !manifest.vocab.is_multiple_of(32) {
 		Some(ManifestProblem::Vocab)
+	} else if !(1..=MAX_TOKENIZER_BYTES).contains(&manifest.tokenizer.bytes) || !manifest.tokenizer.tokens.are_within(manifest.vocab) {
+		Some(ManifestProblem::Tokenizer)
 	} else if !(2..=MAX_TOKENS_PER_SHARD).contains(&shape.tokens_per_shard) {
 		// The smallest window is one token and its target.
 		Some(ManifestProblem::ShardSize)

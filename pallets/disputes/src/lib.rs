@@ -137,7 +137,7 @@ pub mod pallet {
 	};
 	use sp_runtime::{Perbill, Permill, SaturatedConversion};
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(4);
 
 	/// Types that the runtime wires in.
 	#[pallet::config]

@@ -38,7 +38,6 @@ pub mod factors;
 pub mod fees;
 mod genesis;
 mod history;
-pub mod migrations;
 #[cfg(test)]
 mod mock;
 pub mod multiplier;

@@ -45,7 +45,6 @@ mod errors;
 mod events;
 mod impls;
 mod info;
-pub mod migrations;
 #[cfg(test)]
 mod mock;
 mod operators;

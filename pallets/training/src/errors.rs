@@ -58,8 +58,8 @@ mod errors {
 		BadHyperparameter,
 		/// The dataset is not active. Activate it, or choose another one.
 		DatasetNotActive,
-		/// The vocabulary of the model, or of the dataset, is not that of the tokenizer: nobody could use what is trained. The constant
-		/// `Vocabulary` says which one both must have.
+		/// The vocabulary of the model, or `tokenizer`, is not that of the dataset. Take both from the dataset's manifest; the view function
+		/// `Dataset::dataset` shows it.
 		WrongVocabulary,
 		/// A full round would need more windows than the training shards hold. Choose a larger dataset, fewer
 		/// participants, fewer inner steps or a smaller batch.

@@ -128,7 +128,7 @@ pub mod pallet {
 	};
 	use sp_runtime::traits::SaturatedConversion;
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(3);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(4);
 
 	/// Types that the runtime wires in.
 	#[pallet::config]
@@ -141,9 +141,6 @@ pub mod pallet {
 		type Providers: Providers<AccountId, Balance>;
 		/// Datasets that may be trained on.
 		type Datasets: Datasets;
-		/// Vocabulary of the only tokenizer that there is: models and the datasets that they are trained on have it.
-		#[pallet::constant]
-		type Vocabulary: Get<u32>;
 		/// Proofs of Neural Work. Every one that is submitted is confirmed or voided when its attempt ends.
 		type Proofs: WorkProofs<AccountId>;
 		/// Work units of a round.

@@ -10,13 +10,13 @@ use frame_system::{EnsureRoot, EnsureSignedBy};
 use neuroshard_test_support::ext;
 use neuroshard_types::{
 	audit::OnAdopted,
-	dataset::DatasetShape,
+	dataset::{DatasetShape, TextTokens, Tokenizer},
 	dispute::{ClaimId, ClaimKind, Claims as ClaimsOfRounds},
 	offence::Offence,
 	proof::{Proof, ProofKey, ProofSignature, WorkClaim},
 	provider::{HardwareProfile, PonwKey, Role},
 	run::{seal, seal_bridged, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
-	traits::{Clock, Datasets, ModelShares, Providers, SlashTo, WorkProofs, WorkUnits},
+	traits::{ActiveDataset, Clock, Datasets, ModelShares, Providers, SlashTo, WorkProofs, WorkUnits},
 	AccountId, Aggregator, Balance, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Moment, Robust, RoundIndex, Rule, RunId, TopK,
 	TrainConfig, F32, H256,
 };
@@ -37,6 +37,8 @@ pub const BOND: Balance = 300;
 pub const DATASET: DatasetId = 7;
 /// Root of that dataset.
 pub const DATASET_ROOT: H256 = H256::repeat_byte(0xda);
+/// Its tokenizer.
+pub const TOKENIZER: Tokenizer = Tokenizer { root: H256::repeat_byte(0xdb), bytes: 5_000, tokens: TextTokens { usable: 60, end: 59 } };
 /// A signature that the mock's proofs refuse.
 pub const BAD_SIGNATURE: ProofSignature = [0; 65];
 
@@ -175,11 +177,9 @@ pub fn notes(who: &AccountId) -> (u32, u32) {
 pub struct MockDatasets;
 
 impl Datasets for MockDatasets {
-	fn active(id: DatasetId) -> Option<(DatasetShape, u32)> {
-		Sets::get().get(&id).map(|(shape, vocab, _)| (*shape, *vocab))
-	}
-	fn root(id: DatasetId) -> Option<H256> {
-		Sets::get().contains_key(&id).then_some(DATASET_ROOT)
+	fn active(id: DatasetId) -> Option<ActiveDataset> {
+		let (shape, vocab, _) = *Sets::get().get(&id)?;
+		Some(ActiveDataset { shape, vocab, tokenizer: TOKENIZER, root: DATASET_ROOT })
 	}
 	fn acquire(id: DatasetId) -> DispatchResult {
 		Sets::mutate(|sets| sets.get_mut(&id).map(|set| set.2 += 1)).ok_or(DispatchError::Unavailable)
@@ -350,7 +350,6 @@ impl pallet_neuro_training::Config for Test {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Providers = MockProviders;
 	type Datasets = MockDatasets;
-	type Vocabulary = ConstU32<64>;
 	type Proofs = MockProofs;
 	type Units = MockUnits;
 	type Clock = MockClock;
@@ -425,6 +424,7 @@ pub fn config() -> RunConfig {
 	RunConfig {
 		name: b"tiny".to_vec().try_into().expect("a short name"),
 		dataset: DATASET,
+		tokenizer: TOKENIZER,
 		model: ModelConfig::tiny(),
 		train: TrainConfig { commit_interval: 3, ..TrainConfig::tiny() },
 		genesis_root: H256::repeat_byte(0xff),

@@ -22,7 +22,7 @@ use neuroshard_types::{
 	dataset::DatasetShape,
 	provider::Role,
 	run::{RunConfig, RunStatus},
-	traits::{Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
+	traits::{ActiveDataset, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
 use scale_info::TypeInfo;
@@ -135,9 +135,9 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn do_create_run(sponsor: AccountId, config: RunConfig) -> DispatchResult {
 		expected::check(&config, T::MaxPhaseDuration::get()).map_err(Error::<T>::from)?;
 		let dataset = config.dataset;
-		let (shape, vocab) = T::Datasets::active(dataset).ok_or(Error::<T>::DatasetNotActive)?;
-		let dataset_root = T::Datasets::root(dataset).ok_or(Error::<T>::DatasetNotActive)?;
-		ensure!([vocab, config.model.vocab] == [T::Vocabulary::get(); 2], Error::<T>::WrongVocabulary);
+		let ActiveDataset { shape, vocab, tokenizer, root: dataset_root } =
+			T::Datasets::active(dataset).ok_or(Error::<T>::DatasetNotActive)?;
+		ensure!((config.model.vocab, config.tokenizer) == (vocab, tokenizer), Error::<T>::WrongVocabulary);
 		ensure!(expected::enough_to_train(&config, &shape), Error::<T>::DatasetTooSmall);
 		ensure!(expected::enough_to_validate(&config, &shape), Error::<T>::HeldOutTooSmall);
 

@@ -40,7 +40,6 @@ mod candidates;
 mod election;
 mod errors;
 mod events;
-pub mod migrations;
 #[cfg(test)]
 mod mock;
 mod nominations;

@@ -15,13 +15,11 @@ pub type SetOf<T> = BoundedVec<ValidatorOf<T>, <T as Config>::MaxValidators>;
 impl<T: Config> Pallet<T> {
 	/// Remembers the set of session `index` with the keys that are registered now. The session goes by these, whatever becomes of the
 	/// registered ones before it is over; whoever has none takes no part in it.
+	///
+	/// A set that goes on from the session before is stored once.
 	pub(crate) fn remember(index: SessionIndex, elected: &[(AccountId, Exposure)]) {
 		let with_keys = |(who, exposure): &(AccountId, Exposure)| Some((who.clone(), *exposure, T::Sessions::keys(who)?));
-		Self::remember_with_keys(index, elected.iter().filter_map(with_keys).collect());
-	}
-
-	/// Remembers the set of session `index`, anew or as the one of the session before.
-	pub(crate) fn remember_with_keys(index: SessionIndex, set: Vec<ValidatorOf<T>>) {
+		let set: Vec<ValidatorOf<T>> = elected.iter().filter_map(with_keys).collect();
 		let same = |first: &SessionIndex| {
 			let before = Sets::<T>::get(first);
 			before.len() == set.len() && before.iter().zip(&set).all(|(before, now)| (&before.0, &before.2) == (&now.0, &now.2))

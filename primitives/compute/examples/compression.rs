@@ -73,7 +73,7 @@ struct World {
 }
 
 impl World {
-	fn batch(&self, step: u32, worker: u16) -> Vec<u16> {
+	fn batch(&self, step: u32, worker: u16) -> Vec<u32> {
 		small::batch(&self.text, &self.train, self.seed, step, worker.into())
 	}
 
@@ -96,7 +96,7 @@ impl World {
 		trainer.theta_mut(&mut arena).copy_from_slice(&theta_0(&self.model, &self.layout, &train.seed));
 		trainer.reset_moments(&mut arena);
 		for step in 0..rounds * train.inner_steps {
-			let tokens: Vec<u16> = (0..WORKERS).flat_map(|worker| self.batch(step, worker)).collect();
+			let tokens: Vec<u32> = (0..WORKERS).flat_map(|worker| self.batch(step, worker)).collect();
 			trainer.train_step(&mut arena, &tokens, u64::from(step), u64::from(step) + 1)?;
 		}
 		self.loss(trainer.theta(&arena))

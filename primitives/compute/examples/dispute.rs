@@ -14,7 +14,7 @@ use neuroshard_compute::{
 };
 use neuroshard_graph::{
 	commit::{checkpoint_root, state_root, tensors_root},
-	corpus::{Corpus, Window, CHUNK_TOKENS},
+	corpus::{Corpus, TokenWidth, Window},
 	game::{open_work, Doubt, Move, Outcome, Position, Setting, Side, Subject},
 	graph::Op,
 	init::theta_0,
@@ -35,14 +35,17 @@ impl Lcg {
 	}
 }
 
+/// Of a vocabulary of 4,096 tokens.
+const WIDTH: TokenWidth = TokenWidth::Two;
+
 /// A dataset of one shard.
-struct Text(Vec<u16>);
+struct Text(Vec<u32>);
 
 impl Text {
 	fn leaves(&self) -> impl Iterator<Item = Box<[u8; LEAF_BYTES]>> + '_ {
-		self.0.chunks(CHUNK_TOKENS as usize).map(|tokens| {
+		self.0.chunks(WIDTH.chunk_tokens() as usize).map(|tokens| {
 			let mut leaf = Box::new([0; LEAF_BYTES]);
-			leaf.chunks_exact_mut(2).zip(tokens).for_each(|(bytes, token)| bytes.copy_from_slice(&token.to_le_bytes()));
+			leaf.chunks_exact_mut(2).zip(tokens).for_each(|(bytes, token)| bytes.copy_from_slice(&WIDTH.write(*token)[..2]));
 			leaf
 		})
 	}
@@ -129,11 +132,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let train = TrainConfig { batch: 8, seq_len: 256, inner_steps, commit_interval, ..TrainConfig::tiny() };
 	let (exec, layout) = (Arc::new(Exec::new(usize::try_from(threads)?)?), ParamLayout::new(&model)?);
 	let mut random = Lcg(u64::from(seed) + 1);
-	let text = Text((0..(inner_steps + 1) * 8 * 311).map(|_| (random.below(4_096) & random.below(4_096)) as u16).collect());
+	let text = Text((0..(inner_steps + 1) * 8 * 311).map(|_| random.below(4_096) & random.below(4_096)).collect());
 	let theta = theta_0(&model, &layout, &train.seed);
 	let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
 	let start = checkpoint_root(&tensors_root(&layout, &theta, exec.threads()), &momentum, 0, 0);
-	let read = |step: u32, sequence: u32, buffer: &mut [u16]| -> Result<(), std::io::Error> {
+	let read = |step: u32, sequence: u32, buffer: &mut [u32]| -> Result<(), std::io::Error> {
 		let start = window(step, sequence).start as usize;
 		let tokens = text.0.get(start..start + buffer.len()).ok_or(std::io::ErrorKind::UnexpectedEof)?;
 		buffer.copy_from_slice(tokens);
@@ -171,7 +174,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		round: 0,
 		start,
 		subject: Subject::Work {
-			corpus: Corpus { root: merkle_root(&text.hashes()), shards: 1, tokens_per_shard: u32::try_from(text.0.len())? },
+			corpus: Corpus { root: merkle_root(&text.hashes()), shards: 1, tokens_per_shard: u32::try_from(text.0.len())?, width: WIDTH },
 			window: &|step, sequence| Some(window(step, sequence)),
 			steps: inner_steps,
 			base: None,

@@ -4,7 +4,7 @@ use crate::trace::Trace;
 use neuroshard_graph::{
 	answer,
 	cell::{Address, Cell},
-	corpus::{Corpus, CHUNK_TOKENS},
+	corpus::Corpus,
 	graph::TensorId,
 	merkle::{prove, prove_range, Hash},
 	resume::{Leaves, Malformed, Tile, NUMBERS},
@@ -181,9 +181,9 @@ impl Recorder<'_> {
 		let window = (source.window)(sequence).ok_or(Malformed)?;
 		let start = window.start.checked_add(first).ok_or(Malformed)?;
 		let end = start.checked_add(count).ok_or(Malformed)?;
-		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
+		let corpus: Corpus = source.corpus;
+		for chunk in start / corpus.width.chunk_tokens()..corpus.width.chunks(end) {
 			let missing = RecordError::Chunk { shard: window.shard, chunk };
-			let corpus: Corpus = source.corpus;
 			let found = library.chunk(window.shard, chunk).ok_or(missing)?;
 			if !corpus.holds(window.shard, chunk, &found.leaf, &found.in_shard, &found.in_corpus) {
 				return Err(missing);
@@ -212,7 +212,7 @@ impl Leaves for Recorder<'_> {
 		(&mut &*self.trace).quarter(tensor, row, col, quarter).map_err(Into::into)
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, RecordError> {
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, RecordError> {
 		match *self.tokens.as_ref().ok_or(Malformed)? {
 			Opened::Dataset(source, library) => self.write_window(source, library, (sequence, first, count))?,
 			Opened::Text(text) => self.write_text(text),

@@ -236,7 +236,7 @@ pub fn run_round<E>(
 	trainer: &mut Trainer,
 	arena: &mut [f32],
 	start: RoundStart<'_>,
-	mut tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
+	mut tokens: impl FnMut(u32, u32, &mut [u32]) -> Result<(), E>,
 	mut progress: impl FnMut(Progress) -> ControlFlow<Stop>,
 	mut inner_state: impl FnMut(InnerState<'_>),
 ) -> Result<RoundOutcome, RoundError<E>> {

@@ -616,8 +616,8 @@ fn rows_are_what_the_model_says(case: &Case) {
 	let piece = Piece { sequence: &mut sequence, tokens: &text, wanted: Wanted::All };
 	let logits = inference.logits(&Pages::new(4), &mut [piece]).unwrap();
 	let exec = Arc::new(Exec::new(2).unwrap());
-	for filling in [0, 7, u16::MAX] {
-		let mut tokens: Vec<u16> = text.iter().map(|&token| token as u16).collect();
+	for filling in [0, 7, u32::MAX] {
+		let mut tokens = text.clone();
 		tokens.resize(64, filling);
 		let read = (tokens.as_slice(), case.class);
 		let trace = Trace::reading(&exec, &case.model, &case.train, Arc::new(case.theta.clone()), read, None).unwrap();

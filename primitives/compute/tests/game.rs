@@ -153,8 +153,8 @@ impl Round {
 		}
 	}
 
-	fn story(&self) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String> + '_> {
-		let read = |step, sequence, buffer: &mut [u16]| {
+	fn story(&self) -> WorkStory<impl FnMut(u32, u32, &mut [u32]) -> Result<(), String> + '_> {
+		let read = |step, sequence, buffer: &mut [u32]| {
 			let window = window_of(step, sequence).ok_or("no window")?;
 			buffer.copy_from_slice(self.text.read(window, self.train.seq_len));
 			Ok(())
@@ -168,12 +168,12 @@ impl Round {
 		}
 	}
 
-	fn story_with(&self, mistake: Mistake) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String> + '_> {
+	fn story_with(&self, mistake: Mistake) -> WorkStory<impl FnMut(u32, u32, &mut [u32]) -> Result<(), String> + '_> {
 		self.story().with_mistake(mistake)
 	}
 
 	/// What is revealed of a story.
-	fn reveal(&self, story: &mut WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), String>>) -> Option<(Vec<Hash>, Hash)> {
+	fn reveal(&self, story: &mut WorkStory<impl FnMut(u32, u32, &mut [u32]) -> Result<(), String>>) -> Option<(Vec<Hash>, Hash)> {
 		let roots = story.roots(0, self.steps).unwrap();
 		let (_, delta) = story.delta().unwrap()?;
 		let committed = (1..).zip(roots).filter(|(step, _)| self.train.commits_after(*step)).map(|(_, root)| root).collect();

@@ -25,7 +25,7 @@ fn second_step(model: &ModelConfig, train: &TrainConfig) -> (Trace, Trainer, Are
 }
 
 /// [`second_step`] on so many tokens of a seed.
-fn second_step_on(model: &ModelConfig, train: &TrainConfig, tokens: impl Fn(usize, u64) -> Vec<u16>) -> (Trace, Trainer, Arena) {
+fn second_step_on(model: &ModelConfig, train: &TrainConfig, tokens: impl Fn(usize, u64) -> Vec<u32>) -> (Trace, Trainer, Arena) {
 	let exec = Arc::new(Exec::new(2).unwrap());
 	let mut trainer = Trainer::new(exec.clone(), model, train).unwrap();
 	let mut arena = Arena::new(trainer.arena_len());
@@ -93,11 +93,11 @@ fn of_a_step_on_tokens_beyond_the_vocabulary_which_stand_for_its_last() {
 	let (model, train) = (tiny_model(), tiny_train());
 	let foreign = second_step_on(&model, &train, |len, seed| random_tokens(len, 65_536, seed));
 	check(&foreign);
-	let last = |token: u16| token.min(63);
+	let last = |token: u32| token.min(63);
 	let usual = second_step_on(&model, &train, |len, seed| random_tokens(len, 65_536, seed).into_iter().map(last).collect());
 	assert!(same_bits(foreign.1.theta(&foreign.2), usual.1.theta(&usual.2)));
 	// One that is just beyond, as an input and as a target, in places where nothing else is.
-	let only = |token: u16| second_step_on(&model, &train, move |len, _| (0..len).map(|place| [1, token][place % 2]).collect());
+	let only = |token: u32| second_step_on(&model, &train, move |len, _| (0..len).map(|place| [1, token][place % 2]).collect());
 	assert!(same_bits(&check_and_result(only(64)), &check_and_result(only(63))));
 	assert!(!same_bits(&check_and_result(only(64)), &check_and_result(only(62))));
 }
@@ -293,7 +293,7 @@ impl Leaves for Counting<'_> {
 		(&mut &*self.trace).quarter(tensor, row, col, quarter)
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Self::Error> {
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, Self::Error> {
 		// Two chunks at most.
 		self.bytes += 8 * NUMBERS;
 		(&mut &*self.trace).tokens(sequence, first, count)

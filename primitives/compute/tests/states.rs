@@ -13,7 +13,7 @@ use neuroshard_compute::{
 };
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
-	corpus::Corpus,
+	corpus::{Corpus, TokenWidth},
 	game::{Anchor, Move, Position, Setting, Side, Subject},
 	TrainConfig,
 };
@@ -33,7 +33,7 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 	let momentum = tensors_root(trainer.layout(), &vec![0.0; theta.len()], 1);
 	let all = random_tokens(12 * trainer.batch_tokens(), model.vocab, 2);
 	let per_sequence = trainer.batch_tokens() / train.batch as usize;
-	let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+	let tokens = |step: u32, sequence: u32, buffer: &mut [u32]| {
 		let at = (step * train.batch + sequence) as usize * per_sequence;
 		buffer.copy_from_slice(&all[at..at + per_sequence]);
 		Ok::<_, Infallible>(())
@@ -59,7 +59,7 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 	let ran = Arc::new(Mutex::new(Vec::new()));
 	let story = || {
 		let ran = ran.clone();
-		WorkStory::new(exec.clone(), &model, &train, 0, (theta.clone(), momentum), move |step, sequence, buffer: &mut [u16]| {
+		WorkStory::new(exec.clone(), &model, &train, 0, (theta.clone(), momentum), move |step, sequence, buffer: &mut [u32]| {
 			if sequence == 0 {
 				ran.lock().unwrap().push(step);
 			}
@@ -79,7 +79,7 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 
 	// A defence from a kept state: the interval but for its last step, whose end was claimed, and the one step that is traced.
 	let start = checkpoint_root(&tensors_root(trainer.layout(), &theta, 1), &momentum, 0, 0);
-	let corpus = Corpus { root: [0; 32], shards: 1, tokens_per_shard: 1 };
+	let corpus = Corpus { root: [0; 32], shards: 1, tokens_per_shard: 1, width: TokenWidth::Two };
 	let setting = Setting {
 		model: &model,
 		train: &train,

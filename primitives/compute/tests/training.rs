@@ -120,7 +120,7 @@ fn loss_falls_on_a_repeating_pattern() {
 	let (mut trainer, mut arena) = trainer(&model, &train, 2);
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
 	trainer.theta_mut(&mut arena).copy_from_slice(&theta);
-	let tokens: Vec<u16> = (0..trainer.batch_tokens()).map(|i| u16::try_from(i * 5 % 11).unwrap()).collect();
+	let tokens: Vec<u32> = (0..trainer.batch_tokens()).map(|i| u32::try_from(i * 5 % 11).unwrap()).collect();
 	let losses: Vec<f32> = (0..50).map(|step| trainer.train_step(&mut arena, &tokens, step, step + 1).unwrap().loss).collect();
 	assert!((losses[0] - 64f32.ln()).abs() < 0.1, "a new model guesses: {}", losses[0]);
 	assert!(losses[49] < 0.2 * losses[0], "{losses:?}");
@@ -132,7 +132,7 @@ fn round(threads: usize, adopted: u32) -> RoundOutcome {
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
 	// Whatever an earlier job left in the arena must not matter.
 	arena.fill(if threads == 1 { 0.0 } else { f32::NAN });
-	let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+	let tokens = |step: u32, sequence: u32, buffer: &mut [u32]| {
 		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 		Ok::<_, Infallible>(())
 	};
@@ -165,7 +165,7 @@ fn a_round_commits_to_the_states_that_single_steps_reach() {
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
 	trainer.theta_mut(&mut arena).copy_from_slice(&theta);
 	for step in 0..6u64 {
-		let tokens: Vec<u16> = (0..2).flat_map(|sequence| random_tokens(33, 64, step * 2 + sequence)).collect();
+		let tokens: Vec<u32> = (0..2).flat_map(|sequence| random_tokens(33, 64, step * 2 + sequence)).collect();
 		trainer.train_step(&mut arena, &tokens, 12 + step, step + 1).unwrap();
 	}
 	let root = |values| commit::tensors_root(trainer.layout(), values, 1);
@@ -186,7 +186,7 @@ fn what_a_code_does_not_say_is_added_to_the_next_delta() {
 		let (exec, layout) = (trainer.exec().clone(), trainer.layout().clone());
 		let theta = theta_0(&model, &layout, &train.seed);
 		let mut coded = |residual: Option<&[f32]>, adopted: u32| {
-			let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+			let tokens = |step: u32, sequence: u32, buffer: &mut [u32]| {
 				buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 				Ok::<_, Infallible>(())
 			};
@@ -221,7 +221,7 @@ fn a_round_that_goes_on_from_any_of_its_states_gives_the_same() {
 	let (model, train) = (tiny_model(), tiny_train());
 	let (mut trainer, mut arena) = trainer(&model, &train, 2);
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
-	let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+	let tokens = |step: u32, sequence: u32, buffer: &mut [u32]| {
 		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 		Ok::<_, Infallible>(())
 	};
@@ -280,7 +280,7 @@ fn a_round_that_ends_early_is_the_beginning_of_a_longer_one() {
 	let run = |train: &TrainConfig, last: u32| {
 		let (mut trainer, mut arena) = trainer(&model, train, 1);
 		let theta = theta_0(&model, trainer.layout(), &train.seed);
-		let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+		let tokens = |step: u32, sequence: u32, buffer: &mut [u32]| {
 			buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 			Ok::<_, Infallible>(())
 		};
@@ -299,7 +299,7 @@ fn a_round_that_ends_early_is_the_beginning_of_a_longer_one() {
 	let (mut trainer, mut arena) = trainer(&model, &train, 1);
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
 	let mut reached = None;
-	let tokens = |step: u32, sequence: u32, buffer: &mut [u16]| {
+	let tokens = |step: u32, sequence: u32, buffer: &mut [u32]| {
 		buffer.copy_from_slice(&random_tokens(buffer.len(), 64, u64::from(step * 2 + sequence)));
 		Ok::<_, Infallible>(())
 	};
@@ -328,7 +328,7 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 	let (model, train) = (tiny_model(), tiny_train());
 	let (mut trainer, mut arena) = trainer(&model, &train, 1);
 	let theta = theta_0(&model, trainer.layout(), &train.seed);
-	let good = |_: u32, _: u32, _: &mut [u16]| Ok::<_, &str>(());
+	let good = |_: u32, _: u32, _: &mut [u32]| Ok::<_, &str>(());
 	let (mut seen, mut states) = (Vec::new(), Vec::new());
 	let stopped = run_round(
 		&mut trainer,

@@ -51,7 +51,7 @@ impl Case {
 		// Windows in all shards, one of them across two chunks.
 		let seq = train.seq_len;
 		let window = move |sequence: u32| Some(Window { shard: sequence % 3, start: 2_040 + sequence * (seq + 7) });
-		let tokens: Vec<u16> = (0..train.batch).flat_map(|sequence| text.read(window(sequence).unwrap(), seq).to_vec()).collect();
+		let tokens: Vec<u32> = (0..train.batch).flat_map(|sequence| text.read(window(sequence).unwrap(), seq).to_vec()).collect();
 		let layout = ParamLayout::new(model).unwrap();
 		let params = lively_theta(&layout, 1);
 		let first: Vec<f32> = lively_theta(&layout, 2).iter().map(|x| x * 1e-2).collect();
@@ -165,7 +165,7 @@ fn every_piece_of_a_step_on_tokens_beyond_the_vocabulary_is_decided_as_if_they_w
 	assert_ne!(text.shards, known);
 	let foreign = Case::step_on(text, &model, &train);
 	foreign.all_questions_are_decided();
-	let usual = Case::step_on(Text { shards: known }, &model, &train);
+	let usual = Case::step_on(Text { shards: known, width: TokenWidth::Two }, &model, &train);
 	assert_eq!(foreign.nodes, usual.nodes);
 	assert_eq!(foreign.results, usual.results);
 }
@@ -243,7 +243,7 @@ fn a_value_that_is_not_finite_ends_the_job_at_the_loss_and_at_the_norm_only() {
 	}
 	let zeros = vec![0.0; layout.len()];
 	let (text, window) = huge.text.take().unwrap();
-	let tokens: Vec<u16> =
+	let tokens: Vec<u32> =
 		(0..tiny_train().batch).flat_map(|sequence| text.read(window(sequence).unwrap(), tiny_train().seq_len).to_vec()).collect();
 	let exec = Arc::new(Exec::new(1).unwrap());
 	let trace = Trace::step(&exec, &model, &tiny_train(), [&params, &zeros, &zeros], &tokens, 0, 0).unwrap();
@@ -279,7 +279,7 @@ fn questions_about_nothing_are_errors() {
 	assert_eq!(case.judge(&question, &vec![0; MAX_WITNESS + 1]), Err(WitnessError::Length));
 	let agreed = Agreed { vectors: &case.vectors, nodes: merkle_root(&case.nodes), results: &[], tokens: None };
 	assert_eq!(check(&case.trace.job(), &agreed, &question, &witness), Err(WitnessError::NoTokens));
-	let lost = Text { shards: Vec::new() };
+	let lost = Text { shards: Vec::new(), width: TokenWidth::Two };
 	let recorded = record(&case.trace, &case.nodes, case.tokens().map(|tokens| (tokens, &lost as _)), cell, 0);
 	assert!(matches!(recorded, Err(RecordError::Chunk { .. })));
 }

@@ -119,10 +119,10 @@ impl Answer<'_> {
 		told.map_or_else(|| self.ended && self.ends.contains(&own), |told| told == own)
 	}
 
-	/// The token of each row of the plan. One beyond 16 bits is beyond every vocabulary that a dispute judges: see [`crate::corpus::known`].
-	pub fn tokens(&self, [prompt, answer]: [&[u32]; 2]) -> Option<Vec<u16>> {
+	/// The token of each row of the plan.
+	pub fn tokens(&self, [prompt, answer]: [&[u32]; 2]) -> Option<Vec<u32>> {
 		let (read, rows) = (usize::try_from(self.read()?).ok()?, usize::try_from(self.rows()?).ok()?);
-		let text = prompt.iter().chain(answer).take(read).map(|&token| u16::try_from(token).unwrap_or(u16::MAX));
+		let text = prompt.iter().chain(answer).take(read).copied();
 		Some(text.chain(core::iter::repeat(0)).take(rows).collect())
 	}
 }
@@ -159,7 +159,7 @@ mod tests {
 		assert_eq!(claim(&[1; 16_000], &[2; 384], true).rows(), Some(16_384));
 		assert_eq!(claim(&[1; 16_000], &[2; 385], false).rows(), None);
 		assert_eq!(cut.tokens([&[1; 30], &[2; 3]]).map(|tokens| tokens[28..].to_vec()), Some(vec![1, 1, 2, 2]));
-		assert_eq!(ended.tokens([&[1; 30], &[2, 70_000, 2]]).map(|tokens| tokens[30..35].to_vec()), Some(vec![2, u16::MAX, 2, 0, 0]));
+		assert_eq!(ended.tokens([&[1; 30], &[2, 70_000, 2]]).map(|tokens| tokens[30..35].to_vec()), Some(vec![2, 70_000, 2, 0, 0]));
 	}
 
 	#[test]

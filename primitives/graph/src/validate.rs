@@ -12,8 +12,8 @@ use crate::{
 
 /// Side of a tile; dimensions are multiples of it.
 const SIDE: u32 = 32;
-/// Token identifiers of training are 16 bits wide.
-const MAX_TRAINED_VOCAB: u32 = 65_536;
+/// Largest vocabulary that is trained: a sum over a row of logits has at most 256 states between its pieces.
+pub const MAX_TRAINED_VOCAB: u32 = 1 << 18;
 /// Of models that only answer, 32 bits: no vocabulary comes near it.
 const MAX_VOCAB: u32 = 1 << 20;
 /// Longest sequence that the RoPE tables' range reduction covers.

@@ -1,19 +1,18 @@
 //! Genesis dataset manifests.
 //!
-//! A shard is `tokens_per_shard` tokens, u16 little-endian, cut into chunks of 4 KiB (2,048 tokens, the last one
-//! zero-padded). A shard root is the Merkle root over its chunks (`graph`'s leaf rule), the dataset root the Merkle root
+//! A shard is `tokens_per_shard` tokens, little-endian, of 2 bytes where the vocabulary has up to 65,536 of them and of 4 bytes otherwise, cut into
+//! chunks of 4 KiB (2,048 or 1,024 tokens, the last one zero-padded). A shard root is the Merkle root over its chunks (`graph`'s leaf rule), the dataset root the Merkle root
 //! over the shard roots in order. The last `held_out` shards are never assigned for training.
 
 use crate::{AccountId, Balance, BlockNumber, DatasetId, H256};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use neuroshard_graph::corpus::{Corpus, TokenWidth};
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ConstU32};
 
 /// Bytes of a token chunk: one Merkle leaf.
 pub const CHUNK_BYTES: u32 = 4096;
-/// Tokens of a full chunk.
-pub const TOKENS_PER_CHUNK: u32 = neuroshard_graph::corpus::CHUNK_TOKENS;
 /// Most shards of one dataset.
 pub const MAX_SHARDS: u32 = 65_536;
 /// Most tokens of one shard.
@@ -21,9 +20,56 @@ pub const MAX_TOKENS_PER_SHARD: u32 = 1 << 26;
 /// Most hashes of a proof in a dataset: the logarithms of [`MAX_SHARDS`], and of the chunks of the largest shard, are not above it.
 pub const MAX_PROOF_HASHES: u32 = 16;
 
-/// Vocabulary of the only tokenizer that there is: 256 bytes, the end of a document, 31 reserved tokens. A model of another one could be
-/// trained, but nobody could have it write text, or export it.
-pub const TOKENIZER_VOCAB: u32 = 288;
+/// Largest vocabulary, and a multiple of 32.
+pub const MAX_VOCAB: u32 = neuroshard_graph::MAX_TRAINED_VOCAB;
+/// Most bytes of a tokenizer's file.
+pub const MAX_TOKENIZER_BYTES: u32 = 64 << 20;
+/// Vocabulary of the byte-level tokenizer: 256 bytes, the end of a document, 31 reserved tokens.
+pub const BYTE_VOCAB: u32 = 288;
+
+/// The tokens that texts are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct TextTokens {
+	/// Texts are written with the tokens below this one. From it on, the vocabulary has rows that are nobody's.
+	pub usable: u32,
+	/// The token that ends a document, and an answer.
+	pub end: u32,
+}
+
+impl TextTokens {
+	/// Those of the byte-level tokenizer.
+	pub const BYTES: Self = Self { usable: 257, end: 256 };
+
+	/// Returns whether a vocabulary of so many tokens has them.
+	pub fn are_within(&self, vocab: u32) -> bool {
+		self.end < self.usable && self.usable <= vocab
+	}
+}
+
+/// The tokenizer of a dataset: a Hugging Face `tokenizer.json`, as holders of the dataset offer it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct Tokenizer {
+	/// Merkle root over the file's chunks.
+	pub root: H256,
+	/// Bytes of the file.
+	pub bytes: u32,
+	/// What it makes texts of.
+	pub tokens: TextTokens,
+}
+
+impl Tokenizer {
+	/// The byte-level tokenizer, which every build of this project can write.
+	pub const BYTES: Self = Self {
+		root: H256([
+			0x89, 0xfa, 0x05, 0x5a, 0xeb, 0xc8, 0xba, 0x1f, 0x48, 0x18, 0xbc, 0x28, 0x4e, 0x7b, 0x6a, 0x92, 0x4a, 0x3e, 0xae, 0x50, 0x27,
+			0x4f, 0x78, 0x7b, 0x14, 0xfa, 0xf2, 0x2d, 0x73, 0x3f, 0xe1, 0xd4,
+		]),
+		bytes: 10_221,
+		tokens: TextTokens::BYTES,
+	};
+}
 
 /// Description of a dataset, as its proposer states it and anybody can check.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -34,9 +80,9 @@ pub struct Manifest {
 	pub licence: BoundedVec<u8, ConstU32<64>>,
 	/// Origin of the text, UTF-8.
 	pub source: BoundedVec<u8, ConstU32<256>>,
-	/// Blake2-256 of the tokenizer file.
-	pub tokenizer_hash: H256,
-	/// Tokens are below this.
+	/// The tokenizer.
+	pub tokenizer: Tokenizer,
+	/// Tokens are below this, a multiple of 32: the rows of the embedding of models that are trained on it.
 	pub vocab: u32,
 	/// Shape that fixes windows and chunks.
 	pub shape: DatasetShape,
@@ -44,6 +90,23 @@ pub struct Manifest {
 	pub root: H256,
 	/// Bytes of source text.
 	pub bytes: u64,
+}
+
+impl Manifest {
+	/// Returns the width of tokens in shards.
+	pub fn width(&self) -> TokenWidth {
+		TokenWidth::of(self.vocab)
+	}
+
+	/// Chunks of one shard, the last one padded.
+	pub fn chunks_per_shard(&self) -> u32 {
+		self.width().chunks(self.shape.tokens_per_shard)
+	}
+
+	/// Returns the commitment to its shards.
+	pub fn corpus(&self) -> Corpus {
+		self.shape.corpus(self.root, self.vocab)
+	}
 }
 
 /// The numbers of a dataset that fix its windows.
@@ -56,6 +119,13 @@ pub struct DatasetShape {
 	pub shard_count: u32,
 	/// The last so many shards are held out for validation.
 	pub held_out: u32,
+}
+
+impl DatasetShape {
+	/// Returns the commitment to shards with this root over their roots, and tokens of this vocabulary.
+	pub fn corpus(&self, root: H256, vocab: u32) -> Corpus {
+		Corpus { root: root.0, shards: self.shard_count, tokens_per_shard: self.tokens_per_shard, width: TokenWidth::of(vocab) }
+	}
 }
 
 /// Life of a dataset.
@@ -223,8 +293,8 @@ mod tests {
 
 	#[test]
 	fn the_longest_proofs_fit() {
-		let chunks = MAX_TOKENS_PER_SHARD.div_ceil(TOKENS_PER_CHUNK);
+		let chunks = TokenWidth::Four.chunks(MAX_TOKENS_PER_SHARD);
 		let longest = |count: u32| neuroshard_graph::merkle::proof_len(count, 0);
-		assert_eq!((longest(MAX_SHARDS), longest(chunks)), (Some(16), Some(15)));
+		assert_eq!((longest(MAX_SHARDS), longest(chunks)), (Some(16), Some(16)));
 	}
 }

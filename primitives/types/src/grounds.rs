@@ -79,7 +79,7 @@ impl Grounds {
 				rule(&Setting { model: &config.model, train: &config.train, round: *first_round, start: *start, subject })
 			}
 			Self::Answer { round, claim: AnswerClaim { config, receipt } } => {
-				let (start, subject) = (receipt.parameters.0, Subject::Answer(receipt.claimed()));
+				let (start, subject) = (receipt.parameters.0, Subject::Answer(receipt.claimed(&config.tokenizer.tokens)));
 				rule(&Setting { model: &config.model, train: &config.train, round: *round, start, subject })
 			}
 		}
@@ -98,7 +98,8 @@ impl From<AttestationClaim> for Grounds {
 impl WorkClaim {
 	/// The dataset.
 	pub fn corpus(&self) -> Corpus {
-		Corpus { root: self.dataset_root.0, shards: self.shape.shard_count, tokens_per_shard: self.shape.tokens_per_shard }
+		// The vocabulary of a run is that of its dataset.
+		self.shape.corpus(self.dataset_root, self.config.model.vocab)
 	}
 
 	/// The window that the claimant was to read as sequence (second) of an inner step (first).

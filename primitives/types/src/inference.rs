@@ -1,6 +1,7 @@
 //! Inference that is paid: who offers a model, what users owe, and what was answered.
 
 use crate::{
+	dataset::TextTokens,
 	dispute::{ClaimId, ClaimKind},
 	proof::ProofSignature,
 	provider::PonwKey,
@@ -17,12 +18,6 @@ use neuroshard_graph::{
 use scale_info::TypeInfo;
 use sp_core::{bounded::BoundedVec, ecdsa, ConstU32};
 use sp_runtime::{traits::Verify, MultiSignature, Perbill};
-
-/// Answers of models of the chain's runs are chosen from the tokens below this one: a byte each, and the end of a text. What vocabularies have beyond is
-/// reserved.
-pub const USABLE_TOKENS: u32 = 257;
-/// The tokens that end texts of these models.
-pub const END_TOKENS: [u32; 1] = [256];
 
 /// Identifier of a session, counted from 0.
 pub type SessionId = u64;
@@ -324,10 +319,18 @@ impl Receipt {
 	}
 
 	/// Returns the answer that it claims of a model of one of the chain's runs. There, no provider says which tokens there are to choose from, and which end
-	/// texts.
-	pub fn claimed(&self) -> Answer<'static> {
+	/// texts: `tokens` are those of the run.
+	pub fn claimed<'a>(&self, tokens: &'a TextTokens) -> Answer<'a> {
 		let (prompt, answer, ended) = (self.prompt.into(), self.answer.into(), self.ending == Ending::End);
-		Answer { prompt, answer, ended, sampling: self.sampling.into(), usable: USABLE_TOKENS, ends: &END_TOKENS, class: self.class }
+		Answer {
+			prompt,
+			answer,
+			ended,
+			sampling: self.sampling.into(),
+			usable: tokens.usable,
+			ends: core::slice::from_ref(&tokens.end),
+			class: self.class,
+		}
 	}
 
 	/// Returns whether the key has signed it for the chain with this genesis.

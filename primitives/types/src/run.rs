@@ -5,8 +5,8 @@
 //! ```
 
 use crate::{
-	assignment::place, AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig, F32, H256,
-	MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	assignment::place, dataset::Tokenizer, AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig,
+	F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -40,7 +40,9 @@ pub struct RunConfig {
 	pub name: BoundedVec<u8, ConstU32<64>>,
 	/// Dataset that windows are drawn from.
 	pub dataset: DatasetId,
-	/// The model.
+	/// The tokenizer: that of the dataset.
+	pub tokenizer: Tokenizer,
+	/// The model; its vocabulary is that of the dataset.
 	pub model: ModelConfig,
 	/// Training configuration.
 	pub train: TrainConfig,
@@ -69,7 +71,7 @@ impl RunConfig {
 	}
 }
 
-/// A [`RunConfig`] as it was stored before runs said whether their rounds overlap, for migrations.
+/// A [`RunConfig`] as it was stored before runs said what texts are made of, for migrations.
 #[derive(Encode, Decode)]
 pub struct OldRunConfig {
 	name: BoundedVec<u8, ConstU32<64>>,
@@ -82,13 +84,38 @@ pub struct OldRunConfig {
 	min_bond: Balance,
 	rounds: Option<RoundIndex>,
 	durations: PhaseDurations,
+	overlaps: bool,
 }
 
 impl From<OldRunConfig> for RunConfig {
 	fn from(old: OldRunConfig) -> Self {
-		let OldRunConfig { name, dataset, model, train, genesis_root, min_participants, max_participants, min_bond, rounds, durations } =
-			old;
-		Self { name, dataset, model, train, genesis_root, min_participants, max_participants, min_bond, rounds, durations, overlaps: false }
+		let OldRunConfig {
+			name,
+			dataset,
+			model,
+			train,
+			genesis_root,
+			min_participants,
+			max_participants,
+			min_bond,
+			rounds,
+			durations,
+			overlaps,
+		} = old;
+		Self {
+			name,
+			dataset,
+			tokenizer: Tokenizer::BYTES,
+			model,
+			train,
+			genesis_root,
+			min_participants,
+			max_participants,
+			min_bond,
+			rounds,
+			durations,
+			overlaps,
+		}
 	}
 }
 

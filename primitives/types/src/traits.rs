@@ -1,7 +1,7 @@
 //! Interfaces between pallets: small traits, wired to each other in the runtime.
 
 use crate::{
-	dataset::DatasetShape,
+	dataset::{DatasetShape, Tokenizer},
 	inference::SessionId,
 	offence::Offence,
 	proof::{Proof, ProofKey, ProofKind, ProofSignature, WorkClaim},
@@ -88,12 +88,23 @@ pub trait PaidAnswers<AccountId> {
 	fn condemn(session: SessionId, provider: &AccountId);
 }
 
+/// A dataset that runs may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActiveDataset {
+	/// What fixes its windows.
+	pub shape: DatasetShape,
+	/// Its tokens are below this.
+	pub vocab: u32,
+	/// The tokenizer.
+	pub tokenizer: Tokenizer,
+	/// Merkle root over its shard roots.
+	pub root: H256,
+}
+
 /// Registered datasets. Implemented by `dataset`.
 pub trait Datasets {
-	/// Shape and vocabulary of an *active* dataset.
-	fn active(id: DatasetId) -> Option<(DatasetShape, u32)>;
-	/// Merkle root over the shard roots of a known dataset, whatever its status.
-	fn root(id: DatasetId) -> Option<H256>;
+	/// Returns what runs need to know of an *active* dataset.
+	fn active(id: DatasetId) -> Option<ActiveDataset>;
 	/// Notes a run that uses the dataset, which must be active.
 	fn acquire(id: DatasetId) -> DispatchResult;
 	/// Ends a use that [`Self::acquire`] noted.

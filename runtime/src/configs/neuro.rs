@@ -45,7 +45,6 @@ impl pallet_neuro_training::Config for Runtime {
 	type RuntimeHoldReason = RuntimeHoldReason;
 	type Providers = Staking;
 	type Datasets = Dataset;
-	type Vocabulary = ConstU32<{ neuroshard_types::dataset::TOKENIZER_VOCAB }>;
 	type Proofs = Ponw;
 	type Units = Rewards;
 	type Clock = ChainTime;

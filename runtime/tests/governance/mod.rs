@@ -18,6 +18,7 @@ use neuroshard_runtime::{
 	System, TechnicalCommittee, Training, NEURO,
 };
 use neuroshard_types::{
+	dataset::Tokenizer,
 	run::{PhaseDurations, RunConfig},
 	ModelConfig, TrainConfig, H256,
 };
@@ -134,6 +135,7 @@ fn create_run() {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training: 5, revealing: 5, availability: 5, checkpointing: 5 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	};
 	assert_ok!(Training::create_run(signed(Ferdie), config));

@@ -4,7 +4,7 @@ use super::*;
 use frame_support::traits::fungible::Mutate;
 use neuroshard_runtime::Balances;
 use neuroshard_types::{
-	dataset::DatasetShape,
+	dataset::{DatasetShape, Tokenizer},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{Role, Roles},
 	run::{vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
@@ -38,6 +38,7 @@ fn in_a_round(phase: Phase) {
 		min_bond: BOND,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 9, revealing: 9, availability: 9, checkpointing: 9 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	};
 	let run = Run {

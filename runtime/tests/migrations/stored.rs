@@ -1,4 +1,4 @@
-//! Values of our own pallets, byte by byte as earlier runtimes stored them.
+//! Values of our own pallets, byte by byte as the release before stored them.
 
 use neuroshard_types::{AccountId, Balance, NEURO};
 
@@ -9,8 +9,8 @@ pub const BOND: Balance = 10 * NEURO;
 /// Deposit of the run here, which keeps records of 7 rounds at most: 50.07 NEURO.
 pub const RUN_DEPOSIT: Balance = 50 * NEURO + 7 * NEURO / 100;
 
-/// An active worker and verifier as version 1 of `staking` stored it: 1,000 NEURO bonded, nothing on its way out, reputation 300.
-pub fn provider_1(open_claims: u32) -> Vec<u8> {
+/// An active worker and verifier: 1,000 NEURO bonded, nothing on its way out, reputation 300.
+pub fn provider(open_claims: u32) -> Vec<u8> {
 	let mut bytes = vec![6];
 	bytes.extend(numbers(&[200, 4_096, 1_000]));
 	// PoNW key, peer id, no addresses, active.
@@ -19,13 +19,9 @@ pub fn provider_1(open_claims: u32) -> Vec<u8> {
 	bytes.extend([0, 0]);
 	bytes.extend((1_000 * NEURO).to_le_bytes());
 	bytes.push(0);
-	bytes.extend(numbers(&[open_claims, 0, 300]));
+	// Nothing to be disputed; no lock, no suspension, no missed audits.
+	bytes.extend(numbers(&[open_claims, 0, 300, 0, 0, 0, 0]));
 	bytes
-}
-
-/// The same as version 2 stored it: no lock, no suspension, no missed audits.
-pub fn provider_2(open_claims: u32) -> Vec<u8> {
-	[provider_1(open_claims), numbers(&[0; 4])].concat()
 }
 
 /// An active dataset of 5 shards with 5,000 tokens each, one of them held out.
@@ -80,6 +76,8 @@ pub fn run(sponsor: &AccountId) -> Vec<u8> {
 	bytes.extend((100 * NEURO).to_le_bytes());
 	bytes.push(1);
 	bytes.extend(numbers(&[7, 10, 20, 20, 20, 20]));
+	// Rounds do not overlap.
+	bytes.push(0);
 	// Its dataset, approved, no round adopted, the newest checkpoint; nothing to redo, nothing redone, not finished.
 	bytes.extend(shape());
 	bytes.extend([8; 32]);

@@ -7,7 +7,8 @@ use super::{
 use neuroshard_runtime::Inference;
 use neuroshard_types::{
 	answer_audit::Delivery,
-	inference::{chained, Class, Ending, Receipt, Sampling, Tokens, Voucher, USABLE_TOKENS},
+	dataset::TextTokens,
+	inference::{chained, Class, Ending, Receipt, Sampling, Tokens, Voucher},
 	proof::ProofSignature,
 	traits::Providers as _,
 };
@@ -24,7 +25,7 @@ fn signed_by_eve(place: u32) -> (Receipt, ProofSignature) {
 		parameters: CHECKPOINT.root,
 		checkpoint: Some((CHECKPOINT.run, CHECKPOINT.round)),
 		class: Class::ExactF32,
-		usable: USABLE_TOKENS,
+		usable: TextTokens::BYTES.usable,
 		prompt: Tokens::of(TEXT[0]),
 		answer: Tokens::of(TEXT[1]),
 		ending: Ending::Cut,

@@ -4,7 +4,8 @@ use super::*;
 use neuroshard_graph::sampler::Sampling;
 use neuroshard_runtime::Inference;
 use neuroshard_types::{
-	inference::{chained, CheckpointId, Class, Ending, Offer, Prices, Receipt, Span, Tokens, Voucher, USABLE_TOKENS},
+	dataset::TextTokens,
+	inference::{chained, CheckpointId, Class, Ending, Offer, Prices, Receipt, Span, Tokens, Voucher},
 	proof::ProofSignature,
 	traits::FinalWork,
 };
@@ -168,7 +169,7 @@ fn receipt(provider: &AccountId, seed: u8) -> (Receipt, ProofSignature) {
 		parameters: CHECKPOINT.root,
 		checkpoint: Some((CHECKPOINT.run, CHECKPOINT.round)),
 		class: Class::ExactF32,
-		usable: USABLE_TOKENS,
+		usable: TextTokens::BYTES.usable,
 		prompt: Tokens::of(&[1, 2, 3]),
 		answer: Tokens::of(&[4, 5]),
 		ending: Ending::Cut,

@@ -4,7 +4,7 @@
 use super::sparse::Sparse;
 use neuroshard_graph::{
 	cell::{Address, Cell},
-	corpus::{Corpus, CHUNK_TOKENS},
+	corpus::{Corpus, TokenWidth},
 	game::{Entry, Move, Outcome, Position, Ruling, Site, Target},
 	graph::{Op, TensorId},
 	merkle::{blake2_256, Hash},
@@ -41,7 +41,7 @@ pub struct Work {
 	/// True if it is the delta of a round.
 	pub delta: bool,
 	/// Returns a token by its place in the shard.
-	pub token: fn(u32) -> u16,
+	pub token: fn(u32) -> u32,
 }
 
 impl Work {
@@ -70,8 +70,8 @@ impl Work {
 }
 
 /// Returns the place of a sequence's window: two chunks of a shard of its own.
-fn window(sequence: u32) -> (u32, u32) {
-	(sequence * 31 % SHARDS, (1 + sequence * 17) * CHUNK_TOKENS - 13)
+fn window(width: TokenWidth, sequence: u32) -> (u32, u32) {
+	(sequence * 31 % SHARDS, (1 + sequence * 17) * width.chunk_tokens() - 13)
 }
 
 /// One leaf that the piece asked for.
@@ -85,7 +85,8 @@ enum Leaf {
 struct Author<'a> {
 	plan: &'a Plan,
 	data: Data,
-	token: fn(u32) -> u16,
+	width: TokenWidth,
+	token: fn(u32) -> u32,
 	random: u64,
 	seen: Vec<TensorId>,
 	leaves: Vec<Leaf>,
@@ -133,12 +134,14 @@ impl Leaves for Author<'_> {
 		values.try_into().map_err(|_| Malformed)
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Malformed> {
-		let (shard, start) = window(sequence);
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, Malformed> {
+		let (shard, start) = window(self.width, sequence);
 		let range = start + first..start + first + count;
-		for chunk in range.start / CHUNK_TOKENS..range.end.div_ceil(CHUNK_TOKENS) {
-			let places = chunk * CHUNK_TOKENS..(chunk + 1) * CHUNK_TOKENS;
-			let bytes = places.flat_map(|place| (self.token)(place).to_le_bytes()).collect();
+		let tokens = self.width.chunk_tokens();
+		for chunk in range.start / tokens..self.width.chunks(range.end) {
+			let places = chunk * tokens..(chunk + 1) * tokens;
+			let bytes = self.width.bytes() as usize;
+			let bytes = places.flat_map(|place| self.width.write((self.token)(place)).into_iter().take(bytes)).collect();
 			self.leaves.push(Leaf::Chunk { shard, chunk, bytes });
 		}
 		Ok(range.map(self.token).collect())
@@ -180,7 +183,8 @@ impl Case {
 		let job = Job::new(plan, work.parameters());
 		let pieces = job.pieces(cell).unwrap();
 		let seen = Vec::new();
-		let mut author = Author { plan, data, token: work.token, random: 7, seen, leaves: Vec::new() };
+		let width = TokenWidth::of(work.model.vocab);
+		let mut author = Author { plan, data, width, token: work.token, random: 7, seen, leaves: Vec::new() };
 		let state = match piece {
 			0 => Vec::new(),
 			_ => author.numbers(None, job.state_len(cell).unwrap()),
@@ -208,7 +212,7 @@ impl Case {
 			forest.lists.into_iter().map(|(key, (len, leaves))| (key, Sparse::new(len, leaves))).collect();
 		let node_roots = lists.iter().filter(|((kind, _), _)| *kind == 0).map(|((_, node), list)| (*node, list.root())).collect();
 		let nodes = Sparse::new(plan.listed_nodes(), node_roots);
-		let corpus = Corpus { root: Hash::default(), shards: SHARDS, tokens_per_shard: TOKENS_PER_SHARD };
+		let corpus = Corpus { root: Hash::default(), shards: SHARDS, tokens_per_shard: TOKENS_PER_SHARD, width };
 		let shards: BTreeMap<u32, Sparse> =
 			forest.chunks.into_iter().map(|(shard, chunks)| (shard, Sparse::new(corpus.chunks(), chunks))).collect();
 		let dataset = Sparse::new(SHARDS, shards.iter().map(|(&shard, chunks)| (shard, chunks.root())).collect());
@@ -255,7 +259,7 @@ impl Case {
 				dataset: dataset.root(),
 				shards: SHARDS,
 				tokens_per_shard: TOKENS_PER_SHARD,
-				windows: (0..work.train.batch).map(window).collect(),
+				windows: (0..work.train.batch).map(|sequence| window(width, sequence)).collect(),
 				steps: work.train.inner_steps,
 				base: None,
 			},

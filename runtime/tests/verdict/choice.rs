@@ -14,7 +14,8 @@ use neuroshard_graph::{
 };
 use neuroshard_runtime::kernels_api::{Claim, Game};
 use neuroshard_types::{
-	inference::{Class, Ending, Receipt, Tokens, USABLE_TOKENS},
+	dataset::TextTokens,
+	inference::{Class, Ending, Receipt, Tokens},
 	H256,
 };
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl Text {
 			parameters: H256(start),
 			checkpoint: Some((0, ROUND)),
 			class: Class::ExactF32,
-			usable: USABLE_TOKENS,
+			usable: TextTokens::BYTES.usable,
 			prompt: Tokens::of(&self.prompt),
 			answer: Tokens::of(&self.answer),
 			ending: Ending::Cut,
@@ -62,7 +63,7 @@ impl Text {
 		let [params, momentum] = [tensors_root(&layout, &theta, 1), [9; 32]];
 		let start = checkpoint_root(&params, &momentum, ROUND, u64::from(ROUND * train.inner_steps));
 		let receipt = self.receipt(start);
-		let claim = receipt.claimed();
+		let claim = receipt.claimed(&TextTokens::BYTES);
 		let setting = Setting { model, train: &train, round: ROUND, start, subject: Subject::Answer(claim) };
 		let text = [self.prompt.clone(), self.answer.clone()];
 		let exec = Arc::new(Exec::new(2).unwrap());
@@ -77,7 +78,7 @@ impl Text {
 		let read = Move::Read { start: [params, momentum], nodes: nodes.clone() };
 		let Ok(Outcome::Next(position)) = position.play(&setting, &read) else { panic!("the nodes are taken") };
 		let ruling = if right { Ruling::Unfounded } else { Ruling::Fraud };
-		let game = Game { model: model.clone(), train, round: ROUND, start, claim: Claim::Answer(receipt) };
+		let game = Game { model: model.clone(), train, round: ROUND, start, claim: Claim::Answer(receipt, TextTokens::BYTES) };
 		(game, position, Move::Choice { index, witness }, ruling)
 	}
 }

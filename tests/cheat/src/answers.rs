@@ -171,8 +171,9 @@ mod tests {
 	};
 	use neuroshard_training::presets;
 	use neuroshard_types::{
+		dataset::{TextTokens, Tokenizer},
 		dispute::AnswerClaim,
-		inference::{Class, Ending, Prices, USABLE_TOKENS},
+		inference::{Class, Ending, Prices},
 		run::{PhaseDurations, RunConfig},
 	};
 	use tokio::sync::mpsc;
@@ -197,6 +198,7 @@ mod tests {
 			min_bond,
 			rounds,
 			durations,
+			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
 		}
 	}
@@ -209,7 +211,7 @@ mod tests {
 	/// What a server with this engine answers, with a receipt that names the newest checkpoint.
 	fn answered(engine: Box<dyn Engine>, lookup: bool, sampling: Sampling) -> Transcript {
 		let limits = Limits { active: 1, waiting: 1, memory: 64 << 20, lookup };
-		let (batcher, _) = Batcher::start(engine, USABLE_TOKENS as usize, |token| token == 256, limits).unwrap();
+		let (batcher, _) = Batcher::start(engine, TextTokens::BYTES.usable as usize, |token| token == 256, limits).unwrap();
 		let (reply, mut replies) = mpsc::channel(MOST as usize + 1);
 		let job = Job { prompt: PROMPT.to_vec(), sampling, most: MOST, top: 0, log: false, endless: true, reply };
 		batcher.submit(vec![job]).unwrap();
@@ -221,7 +223,7 @@ mod tests {
 			parameters: newest().header.root(),
 			checkpoint: None,
 			class: Class::ExactF32,
-			usable: USABLE_TOKENS,
+			usable: TextTokens::BYTES.usable,
 			signer: None,
 			prices: Prices { prompt: 1, generated: 1 },
 		};
@@ -234,7 +236,7 @@ mod tests {
 		let known = Known {
 			parameters: newest().header.root(),
 			class: Class::ExactF32,
-			usable: USABLE_TOKENS as usize,
+			usable: TextTokens::BYTES.usable as usize,
 			ends: &|token| token == 256,
 		};
 		match check(&mut honest, known, transcript).unwrap() {

@@ -7,6 +7,7 @@ use neuroshard_data::{
 	corpus::Corpus,
 	dataset::{build, BuildOptions},
 	loader::Loader,
+	tokenizer::Tokenizer,
 	DataError,
 };
 use neuroshard_graph::{game::Doubt, Aggregator, Code, Compressed, Robust, Rule, TopK, F32};
@@ -60,8 +61,8 @@ fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Fixture {
 	};
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
-	let manifest = build(&corpus, &options, folder.path()).unwrap().manifest;
-	let loader = Loader::new(folder.path(), manifest.shape).unwrap();
+	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().manifest;
+	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
 	let engine = Engine::new(&model, &train, 2).unwrap();
 	let genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
 	Fixture { _folder: folder, loader, engine, genesis }

@@ -14,7 +14,7 @@ use neuroshard_runtime::{
 	System, Timestamp, Training, TxExtension, BLOCK_TIME_MS, NEURO,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest},
+	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
 	dispute::Claims,
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	reward::EraIndex,
@@ -274,7 +274,7 @@ fn manifest() -> Manifest {
 		name: b"text".to_vec().try_into().unwrap_or_default(),
 		licence: b"Apache-2.0".to_vec().try_into().unwrap_or_default(),
 		source: b"here".to_vec().try_into().unwrap_or_default(),
-		tokenizer_hash: H256([3; 32]),
+		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
 		vocab: 288,
 		shape: DatasetShape { tokens_per_shard: 65_536, shard_count: 1_000, held_out: 1 },
 		root: H256([4; 32]),
@@ -303,6 +303,7 @@ fn config(dataset: DatasetId, places: u32, terms: &Terms) -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds: Some(terms.rounds),
 		durations: terms.durations,
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	}
 }

@@ -1,6 +1,7 @@
 //! A model to be served.
 
 use crate::Error;
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::ModelConfig;
 use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 use std::path::Path;
@@ -18,5 +19,5 @@ pub fn lively_model(folder: &Path, longest: u32) -> Result<(), Error> {
 	let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
 	let row = size(model.dim);
 	params[128 * row..size(model.vocab) * row].fill(0.0);
-	export(folder, &model, &params).map_err(|error| Error::Setup(error.to_string()))
+	export(folder, &model, &Tokenizer::bytes(), &params).map_err(|error| Error::Setup(error.to_string()))
 }

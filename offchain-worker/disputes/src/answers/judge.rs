@@ -7,9 +7,10 @@ use neuroshard_graph::{
 	plan::Plan,
 };
 use neuroshard_types::{
+	dataset::TextTokens,
 	dispute::AnswerClaim,
 	grounds::Grounds,
-	inference::{Ending, Receipt, USABLE_TOKENS},
+	inference::{Ending, Receipt},
 	run::RunConfig,
 	RoundIndex,
 };
@@ -41,7 +42,7 @@ pub enum Undisputable {
 /// # Errors
 /// [`Undisputable`].
 pub fn check_disputable(config: &RunConfig, round: RoundIndex, receipt: &Receipt) -> Result<(), Undisputable> {
-	let expected = usable(config);
+	let expected = config.tokenizer.tokens.usable;
 	if receipt.usable != expected {
 		return Err(Undisputable::Usable { told: receipt.usable, expected });
 	}
@@ -54,17 +55,12 @@ pub fn check_disputable(config: &RunConfig, round: RoundIndex, receipt: &Receipt
 /// Why it opens none.
 pub fn check_opens(config: &RunConfig, round: RoundIndex, receipt: &Receipt) -> Result<(), GameError> {
 	let grounds = Grounds::Answer { round, claim: AnswerClaim { config: config.clone(), receipt: receipt.clone() } };
-	let last = receipt.claimed().choices().saturating_sub(1);
+	let last = receipt.claimed(&config.tokenizer.tokens).choices().saturating_sub(1);
 	// Those between open as much.
 	for doubt in [0, last] {
 		grounds.judge(|setting| open_answer(setting, doubt))?;
 	}
 	Ok(())
-}
-
-/// Tokens below this one are chosen from in models of this run.
-fn usable(config: &RunConfig) -> u32 {
-	USABLE_TOKENS.min(config.model.vocab)
 }
 
 /// Bytes of memory that it takes to defend an answer, or to dispute it: the parameters, and the trace of a text of so many tokens. `None` if no dispute
@@ -114,7 +110,7 @@ fn is_judged(config: &RunConfig, tokens: u32) -> bool {
 	let Some(generated) = tokens.checked_sub(1) else { return false };
 	let mut receipt = plain();
 	(receipt.prompt.count, receipt.answer.count) = (1, generated);
-	let subject = Subject::Answer(receipt.claimed());
+	let subject = Subject::Answer(receipt.claimed(&config.tokenizer.tokens));
 	let setting = Setting { model: &config.model, train: &config.train, round: 0, start: Default::default(), subject };
 	generated.checked_sub(1).is_some_and(|last| [0, last].into_iter().all(|doubt| open_answer(&setting, doubt).is_ok()))
 }
@@ -129,7 +125,7 @@ fn plain() -> Receipt {
 		parameters: Default::default(),
 		checkpoint: None,
 		class: Class::ExactF32,
-		usable: USABLE_TOKENS,
+		usable: TextTokens::BYTES.usable,
 		prompt: Tokens::of(&[]),
 		answer: Tokens::of(&[]),
 		ending: Ending::Cut,

@@ -89,7 +89,7 @@ impl CaseError {
 }
 
 /// Reads the tokens of a sequence of an inner step.
-type Read = Box<dyn FnMut(u32, u32, &mut [u16]) -> Result<(), SourceError> + Send + Sync>;
+type Read = Box<dyn FnMut(u32, u32, &mut [u32]) -> Result<(), SourceError> + Send + Sync>;
 /// Gives the deltas of an outer step.
 type Deltas = Box<dyn FnMut(u32) -> Result<Vec<Vec<f32>>, SourceError> + Send + Sync>;
 
@@ -185,7 +185,7 @@ impl Case {
 		text: [Vec<u32>; 2],
 	) -> Result<Self, CaseError> {
 		let (model, train) = (&claim.config.model, &claim.config.train);
-		let story = AnswerStory::new(exec, model, train, start, &claim.receipt.claimed(), text)?;
+		let story = AnswerStory::new(exec, model, train, start, &claim.receipt.claimed(&claim.config.tokenizer.tokens), text)?;
 		let (grounds, told) = (Grounds::Answer { round, claim }, Told::Answer(Box::new(story)));
 		Ok(Self { grounds, sample: None, told, residual: None, cancel: Arc::default(), _room: None })
 	}
@@ -311,7 +311,7 @@ impl Case {
 		let (Told::Answer(story), Grounds::Answer { claim, .. }) = (&mut self.told, &self.grounds) else {
 			return Err(GameError::OtherClaim.into());
 		};
-		Ok(story.doubt(&claim.receipt.claimed())?)
+		Ok(story.doubt(&claim.receipt.claimed(&claim.config.tokenizer.tokens))?)
 	}
 
 	/// Returns the grounds that the claim is judged by.

@@ -14,6 +14,7 @@ use neuroshard_graph::{
 	ParamLayout,
 };
 use neuroshard_types::{
+	dataset::Tokenizer,
 	dispute::WorkClaim,
 	run::{PhaseDurations, RunConfig},
 	ModelConfig, TrainConfig, H256,
@@ -63,6 +64,7 @@ impl Claimed {
 			min_bond: 1,
 			rounds: None,
 			durations,
+			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
 		};
 		let shape = neuroshard_types::dataset::DatasetShape { tokens_per_shard: 3_000, shard_count: 3, held_out: 1 };
@@ -74,8 +76,8 @@ impl Claimed {
 	}
 
 	pub fn case(&self, mistake: Option<Mistake>) -> Case {
-		let loader = Loader::new(self.folder.path(), self.claim.shape).unwrap();
-		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.shape, self.roots.clone());
+		let loader = Loader::new(self.folder.path(), self.claim.shape, self.claim.config.model.vocab).unwrap();
+		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.corpus(), self.roots.clone());
 		let exec = Arc::new(Exec::new(1).unwrap());
 		let start = (self.theta.clone(), self.momentum);
 		Case::work(exec, 0, self.claim.clone(), self.claim.windows(), start, (loader, shards), Arc::default())

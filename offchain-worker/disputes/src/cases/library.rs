@@ -3,36 +3,36 @@
 use neuroshard_compute::recorder::{Chunk, Library};
 use neuroshard_data::dataset::shard_path;
 use neuroshard_graph::{
-	corpus::CHUNK_TOKENS,
+	corpus::Corpus,
 	merkle::{prove, Hash},
 	tiles::{leaf_hashes, LEAF_BYTES},
 };
-use neuroshard_types::{dataset::DatasetShape, H256};
+use neuroshard_types::H256;
 use std::{path::PathBuf, sync::Arc};
 
 /// The shard files of a dataset. A shard is read whole for every chunk: a game asks for a handful of them.
 #[derive(Clone, Debug)]
 pub struct Shards {
 	folder: PathBuf,
-	shape: DatasetShape,
+	corpus: Corpus,
 	roots: Arc<[H256]>,
 }
 
 impl Shards {
-	/// Those of the dataset in `folder`, with the roots of all its shards.
-	pub fn new(folder: PathBuf, shape: DatasetShape, roots: Arc<[H256]>) -> Self {
-		Self { folder, shape, roots }
+	/// Those of the dataset in `folder`, with the roots of all its shards, to which `corpus` commits.
+	pub fn new(folder: PathBuf, corpus: Corpus, roots: Arc<[H256]>) -> Self {
+		Self { folder, corpus, roots }
 	}
 }
 
 impl Library for Shards {
 	fn chunk(&self, shard: u32, chunk: u32) -> Option<Chunk> {
-		if chunk >= self.shape.tokens_per_shard.div_ceil(CHUNK_TOKENS) {
+		if chunk >= self.corpus.chunks() {
 			return None;
 		}
 		let bytes = std::fs::read(shard_path(&self.folder, shard)).ok()?;
-		let tokens = usize::try_from(self.shape.tokens_per_shard).ok()?;
-		let bytes = bytes.get(..2 * tokens)?;
+		let length = self.corpus.tokens_per_shard.checked_mul(self.corpus.width.bytes())?;
+		let bytes = bytes.get(..usize::try_from(length).ok()?)?;
 		let part = bytes.chunks(LEAF_BYTES).nth(usize::try_from(chunk).ok()?)?;
 		let mut leaf = Box::new([0; LEAF_BYTES]);
 		leaf[..part.len()].copy_from_slice(part);
@@ -45,20 +45,19 @@ impl Library for Shards {
 mod tests {
 	use super::*;
 	use neuroshard_data::dataset::dataset_root;
-	use neuroshard_graph::{corpus::Corpus, tiles::content_id};
+	use neuroshard_graph::{corpus::TokenWidth, tiles::content_id};
 
 	#[test]
 	fn every_chunk_of_every_shard_is_proven_and_nothing_else_is() {
 		let folder = tempfile::tempdir().unwrap();
 		std::fs::create_dir(folder.path().join("shards")).unwrap();
-		let shape = DatasetShape { tokens_per_shard: 5_000, shard_count: 3, held_out: 1 };
 		let shard = |number: u32| (0..5_000u32).flat_map(move |token| ((token * 7 + number) as u16).to_le_bytes()).collect::<Vec<u8>>();
 		let roots: Arc<[H256]> = (0..3).map(|number| H256(content_id(&shard(number), 1))).collect();
 		for number in 0..3 {
 			std::fs::write(shard_path(folder.path(), number), shard(number)).unwrap();
 		}
-		let corpus = Corpus { root: dataset_root(&roots).0, shards: 3, tokens_per_shard: 5_000 };
-		let library = Shards::new(folder.path().to_path_buf(), shape, roots);
+		let corpus = Corpus { root: dataset_root(&roots).0, shards: 3, tokens_per_shard: 5_000, width: TokenWidth::Two };
+		let library = Shards::new(folder.path().to_path_buf(), corpus, roots);
 		for (number, chunk) in (0..3).flat_map(|number| (0..3).map(move |chunk| (number, chunk))) {
 			let found = library.chunk(number, chunk).unwrap();
 			assert!(corpus.holds(number, chunk, &found.leaf, &found.in_shard, &found.in_corpus), "{number} {chunk}");

@@ -124,7 +124,7 @@ mod tests {
 	use super::*;
 	use crate::text::Text;
 	use chrono::NaiveDate;
-	use neuroshard_data::tokenizer::tokenizer_json;
+	use neuroshard_data::tokenizer::bytes::tokenizer_json;
 	use std::collections::BTreeSet;
 
 	fn message(role: &str, content: &str) -> Message {

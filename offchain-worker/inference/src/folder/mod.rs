@@ -10,7 +10,7 @@ use super::{
 	text::{Text, TextError},
 };
 use config::Config;
-use neuroshard_data::{blake2_256, tokenizer};
+use neuroshard_data::tokenizer::bytes;
 use neuroshard_graph::ConfigError;
 use neuroshard_support::json_file;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer};
@@ -113,9 +113,9 @@ impl Folder {
 		let file = files::read(&path, LONGEST_TOKENIZER)?;
 		let ends: BTreeSet<u32> = [needed.eos_token_id, generation.eos_token_id].into_iter().flat_map(|Tokens(tokens)| tokens).collect();
 		// Whose file does not say with what texts begin.
-		let own = blake2_256(&file) == tokenizer::tokenizer_hash();
+		let own = file == bytes::tokenizer_json().as_bytes();
 		let failed = |source| FolderError::Text { path: path.clone(), source };
-		let mut text = Text::new(&file, own.then(|| tokenizer::END_OF_TEXT.into()), ends).map_err(failed)?;
+		let mut text = Text::new(&file, own.then(|| bytes::END_OF_TEXT), ends).map_err(failed)?;
 		if let Some(end) = words.special("eos_token") {
 			text.end_at(end);
 		}
@@ -151,6 +151,7 @@ mod tests {
 	use super::*;
 	use crate::Message;
 	use neuroshard_compute::exec::RopeScaling;
+	use neuroshard_data::tokenizer::Tokenizer;
 	use neuroshard_graph::{merkle, ModelConfig};
 	use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 	use serde_json::{json, Value};
@@ -161,7 +162,7 @@ mod tests {
 		let (model, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
 		let folder = tempfile::tempdir().unwrap();
-		export(folder.path(), &model, &params).unwrap();
+		export(folder.path(), &model, &Tokenizer::bytes(), &params).unwrap();
 		(folder, model, params)
 	}
 
@@ -242,7 +243,7 @@ mod tests {
 		put(folder, "tokenizer_config.json", json!({ "add_bos_token": true }));
 		assert_eq!((tokens(true), tokens(false)), (vec![104, 105], vec![104, 105]));
 		// What was exported before tokenizer.json said it.
-		fs::write(folder.join("tokenizer.json"), tokenizer::tokenizer_json()).unwrap();
+		fs::write(folder.join("tokenizer.json"), bytes::tokenizer_json()).unwrap();
 		assert_eq!((tokens(true), tokens(false)), (vec![104, 105], vec![256, 104, 105]));
 	}
 

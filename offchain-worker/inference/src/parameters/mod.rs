@@ -362,6 +362,7 @@ fn place_in(file: &Arc<Opened>, header: &header::Header, tensor: &ParamTensor) -
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_data::tokenizer::Tokenizer;
 	use neuroshard_graph::merkle::blake2_256;
 	use neuroshard_training::{export::export, presets};
 	use neuroshard_types::H256;
@@ -413,7 +414,7 @@ mod tests {
 	fn a_file_that_changes_later_is_not_used() {
 		let folder = tempfile::tempdir().unwrap();
 		let (model, checkpoint) = genesis();
-		export(folder.path(), &model, &checkpoint.params).unwrap();
+		export(folder.path(), &model, &Tokenizer::bytes(), &checkpoint.params).unwrap();
 		let parameters = Parameters::of_folder(folder.path(), &model, 1).unwrap();
 		let bytes: Vec<u8> = checkpoint.params.iter().flat_map(|value| value.to_le_bytes()).collect();
 		assert_eq!(parameters.root, H256(blake2_256(&bytes)));
@@ -482,7 +483,7 @@ mod tests {
 	fn what_is_no_safetensors_file_is_refused() {
 		let folder = tempfile::tempdir().unwrap();
 		let (model, checkpoint) = genesis();
-		export(folder.path(), &model, &checkpoint.params).unwrap();
+		export(folder.path(), &model, &Tokenizer::bytes(), &checkpoint.params).unwrap();
 		let path = folder.path().join("model.safetensors");
 		let bytes = std::fs::read(&path).unwrap();
 		let error = |bytes: &[u8]| {
@@ -561,7 +562,7 @@ mod tests {
 	fn an_index_names_files_beside_it_that_have_what_it_says() {
 		let folder = tempfile::tempdir().unwrap();
 		let (model, checkpoint) = genesis();
-		export(folder.path(), &model, &checkpoint.params).unwrap();
+		export(folder.path(), &model, &Tokenizer::bytes(), &checkpoint.params).unwrap();
 		let path = |name: &str| folder.path().join(name);
 		std::fs::rename(path("model.safetensors"), path("part-1.safetensors")).unwrap();
 		let layout = ParamLayout::new(&model).unwrap();

@@ -10,6 +10,7 @@ use neuroshard_chain_client::{
 	keys::{Account, PonwSigner, Seed},
 	Halt,
 };
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_disputes::answers::TranscriptStore;
 use neuroshard_fixtures::Connect;
 use neuroshard_graph::Class;
@@ -93,7 +94,7 @@ impl Scene {
 	async fn serve(&self) -> (SocketAddr, CancellationToken, JoinHandle<()>) {
 		let (config, train) = presets::tiny();
 		let params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
-		let model = Model::of_bytes("tiny".into(), &config, &params, [7; 32], Class::ExactF32, 1).unwrap();
+		let model = Model::of_run("tiny".into(), &config, &Tokenizer::bytes(), &params, [7; 32], Class::ExactF32, 1).unwrap();
 		let signer = (self.provider.clone(), PonwSigner::from_seed(&Seed::random()).unwrap(), self.node.client().await.genesis());
 		let options = Options {
 			address: (Ipv4Addr::LOCALHOST, 0).into(),

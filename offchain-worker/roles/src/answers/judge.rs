@@ -96,7 +96,7 @@ impl Judge {
 		if receipt.sampling.validate().is_err() {
 			return Ok(Ok((run, round, view)));
 		}
-		if receipt.claimed().choices() == 0 {
+		if receipt.claimed(&view.config.tokenizer.tokens).choices() == 0 {
 			return Ok(Err(Verdict::Right));
 		}
 		// What it says of its vocabulary counts for nothing on chain.

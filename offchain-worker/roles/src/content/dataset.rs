@@ -4,17 +4,17 @@ use super::Content;
 use crate::{actor::blocking::blocking, WorkerError};
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::{
-	dataset::{dataset_root, shard_bytes, shard_path, verify_against, SHARDS_FOLDER},
+	dataset::{dataset_root, shard_bytes, shard_path, verify_against, SHARDS_FOLDER, TOKENIZER_FILE},
 	loader::Loader,
 	manifest::MANIFEST_FILE,
 	DataError,
 };
 use neuroshard_disputes::cases::library::Shards;
-use neuroshard_graph::tiles::content_id;
+use neuroshard_graph::{corpus::Corpus, tiles::content_id};
 use neuroshard_network::{FetchError, PeerAddress};
-use neuroshard_store::{ContentDescriptor, Store, StoreError, LINKING, MAX_NOTE_BYTES};
+use neuroshard_store::{ContentDescriptor, Store, StoreError, LEAF_BYTES, LINKING, MAX_NOTE_BYTES};
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest, TOKENS_PER_CHUNK},
+	dataset::{Manifest, Tokenizer, CHUNK_BYTES},
 	DatasetId, H256,
 };
 use std::{
@@ -33,7 +33,7 @@ pub struct Dataset {
 	/// True if the folder is the operator's: then nothing is ever written into it.
 	pub foreign: bool,
 	shard_roots: Arc<[H256]>,
-	shape: DatasetShape,
+	corpus: Corpus,
 	/// Shards whose files were compared with their roots since the start.
 	checked: Arc<Mutex<BTreeSet<u32>>>,
 	/// Reads windows from shards that are here.
@@ -42,13 +42,13 @@ pub struct Dataset {
 
 impl Dataset {
 	fn new(id: DatasetId, folder: PathBuf, foreign: bool, shard_roots: Vec<H256>, manifest: &Manifest) -> Result<Self, WorkerError> {
-		let loader = Loader::new(&folder, manifest.shape)?;
-		Ok(Self { id, folder, foreign, shard_roots: shard_roots.into(), shape: manifest.shape, checked: Arc::default(), loader })
+		let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
+		Ok(Self { id, folder, foreign, shard_roots: shard_roots.into(), corpus: manifest.corpus(), checked: Arc::default(), loader })
 	}
 
 	/// Chunks of the shards that are here, for witnesses.
 	pub fn library(&self) -> Shards {
-		Shards::new(self.folder.clone(), self.shape, self.shard_roots.clone())
+		Shards::new(self.folder.clone(), self.corpus, self.shard_roots.clone())
 	}
 
 	/// Those of `shards` that are not, or not undamaged, in the folder, and their roots. Blocks. Every file is read once after a start: work
@@ -57,7 +57,7 @@ impl Dataset {
 		if self.foreign {
 			return Vec::new();
 		}
-		let length = shard_bytes(&self.shape);
+		let length = shard_bytes(&self.corpus);
 		let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
 		let mut is_here = |shard: u32, path: &Path, root: H256| {
 			let here = std::fs::metadata(path).is_ok_and(|file| file.len() == length);
@@ -111,6 +111,9 @@ impl Content {
 					store.put_pinned(&bytes, &dataset_label(id))?;
 				}
 			}
+			let path = offered.folder.join(TOKENIZER_FILE);
+			let file = std::fs::read(&path).map_err(|source| WorkerError::File { path, source })?;
+			store.put_pinned(&padded(file), &dataset_label(id))?;
 			note_shard_roots(&store, root, &offered.shard_roots)
 		})
 		.await;
@@ -122,6 +125,18 @@ impl Content {
 			done => done?,
 		}
 		Ok(Some(dataset))
+	}
+
+	/// The file of a dataset's tokenizer, from the store or peers.
+	pub(super) async fn tokenizer(&self, id: DatasetId, tokenizer: Tokenizer, peers: &[PeerAddress]) -> Result<Vec<u8>, WorkerError> {
+		let (store, label) = (self.store.clone(), dataset_label(id));
+		let Tokenizer { root, bytes, .. } = tokenizer;
+		blocking(move || Ok(store.pin(root, &label)?)).await?;
+		let leaves = bytes.div_ceil(CHUNK_BYTES);
+		let blob = self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
+		let mut file = blocking(move || Ok(blob.bytes()?)).await?;
+		file.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+		Ok(file)
 	}
 
 	/// Dataset `id` in a folder of our own, which peers fill. The list of its shards is at hand or fetched now.
@@ -194,7 +209,7 @@ impl Content {
 
 	/// Sees to it that `shards` of `dataset` are in its folder.
 	pub async fn shards(&self, dataset: &Dataset, shards: &[u32], peers: &[PeerAddress]) -> Result<(), WorkerError> {
-		let leaves = dataset.shape.tokens_per_shard.div_ceil(TOKENS_PER_CHUNK);
+		let leaves = dataset.corpus.chunks();
 		let (wanted, of) = (shards.to_vec(), dataset.clone());
 		for (path, root) in blocking(move || Ok(of.missing(&wanted))).await? {
 			let (store, label) = (self.store.clone(), dataset_label(dataset.id));
@@ -211,6 +226,12 @@ impl Content {
 		}
 		Ok(())
 	}
+}
+
+/// A file as a blob: whole leaves.
+fn padded(mut file: Vec<u8>) -> Vec<u8> {
+	file.resize(file.len().next_multiple_of(LEAF_BYTES), 0);
+	file
 }
 
 fn dataset_label(id: DatasetId) -> String {

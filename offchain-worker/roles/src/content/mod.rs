@@ -16,7 +16,8 @@ use super::{
 use codec::{DecodeAll, Encode};
 use local_folder::LocalFolder;
 use neuroshard_atomic_write::write_atomically;
-use neuroshard_graph::{ModelConfig, ParamLayout};
+use neuroshard_data::{dataset::TOKENIZER_FILE, tokenizer::Tokenizer, DataError};
+use neuroshard_graph::{tiles::content_id, ModelConfig, ParamLayout};
 use neuroshard_network::{FetchWatch, Handle, PeerAddress, PeerId};
 use neuroshard_store::{ContentDescriptor, Store, StoreError, Usage, LEFT_FREE};
 use neuroshard_training::{
@@ -24,7 +25,7 @@ use neuroshard_training::{
 	engine::Engine,
 	need::RoundLeaves,
 };
-use neuroshard_types::{RunId, H256};
+use neuroshard_types::{dataset::Tokenizer as TokenizerId, RunId, H256};
 use rounds::round_label;
 use std::{
 	path::{Path, PathBuf},
@@ -169,6 +170,8 @@ pub(super) fn read(store: &Store, root: H256) -> Result<Vec<u8>, WorkerError> {
 
 /// File beside a checkpoint that holds the model, so that it can be used without the chain.
 const MODEL_FILE: &str = "model.json";
+/// File beside it that says which tokenizer the run has, if that is not the byte-level one. The tokenizer's own file is beside that.
+const TOKENIZER_ID_FILE: &str = "tokenizer_id.json";
 
 /// Writes `checkpoint` and its model into `folder`, in place of what was there.
 pub(super) fn save(folder: &Path, checkpoint: &Checkpoint, engine: &Engine) -> Result<(), WorkerError> {
@@ -190,6 +193,34 @@ pub fn read_model(folder: &Path) -> Result<Option<ModelConfig>, WorkerError> {
 		Err(error) => Err(failed(error)),
 		Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(error.into())),
 	}
+}
+
+/// Notes beside the checkpoint in `folder` that its run has this tokenizer, which is not the byte-level one.
+fn name_tokenizer(folder: &Path, tokenizer: &TokenizerId) -> Result<(), WorkerError> {
+	let path = folder.join(TOKENIZER_ID_FILE);
+	let failed = |source| WorkerError::File { path: path.clone(), source };
+	std::fs::create_dir_all(folder).map_err(failed)?;
+	write_atomically(&path, &serde_json::to_vec_pretty(tokenizer).unwrap_or_default()).map_err(failed)
+}
+
+/// The tokenizer of the checkpoint in `folder`: the byte-level one where nothing names another; `None` if the one that is named is not here.
+///
+/// # Errors
+/// [`WorkerError::File`] if a file cannot be read; [`WorkerError::Data`] for a tokenizer that cannot be used.
+pub fn read_tokenizer(folder: &Path) -> Result<Option<Tokenizer>, WorkerError> {
+	let read = |name: &str| {
+		let path = folder.join(name);
+		match std::fs::read(&path) {
+			Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+			read => read.map(Some).map_err(|source| WorkerError::File { path, source }),
+		}
+	};
+	let Some(named) = read(TOKENIZER_ID_FILE)? else { return Ok(Some(Tokenizer::bytes())) };
+	let failed = |source| WorkerError::File { path: folder.join(TOKENIZER_ID_FILE), source };
+	let named: TokenizerId = serde_json::from_slice(&named).map_err(|error| failed(error.into()))?;
+	let Some(file) = read(TOKENIZER_FILE)?.filter(|file| content_id(file, 1) == named.root.0) else { return Ok(None) };
+	let failed = |source| DataError::Tokenizer { path: folder.join(TOKENIZER_FILE), source };
+	Ok(Some(Tokenizer::stated(file, named.tokens).map_err(failed)?))
 }
 
 #[cfg(test)]

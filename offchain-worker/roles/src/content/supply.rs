@@ -1,10 +1,15 @@
 //! The dataset that a run takes, as the chain states it: the one that was used last, or from the operator's folder, or with shards from peers.
 
-use super::{dataset::Dataset, Content};
-use crate::WorkerError;
+use super::{dataset::Dataset, name_tokenizer, read_tokenizer, Content};
+use crate::{actor::blocking::blocking, WorkerError};
+use neuroshard_atomic_write::write_atomically;
 use neuroshard_chain_client::ChainAt;
+use neuroshard_data::dataset::TOKENIZER_FILE;
 use neuroshard_network::PeerAddress;
-use neuroshard_types::{dataset::Manifest, DatasetId};
+use neuroshard_types::{
+	dataset::{Manifest, Tokenizer},
+	DatasetId, RunId,
+};
 use std::time::Instant;
 use tokio::sync::Mutex;
 
@@ -21,6 +26,21 @@ impl Content {
 		let dataset = self.remote_dataset(id, &manifest(at, id).await?, peers).await?;
 		*cached = Some((id, dataset.clone()));
 		Ok(dataset)
+	}
+
+	/// Sees to it that the tokenizer of a run on dataset `id` lies beside the checkpoints of `run`.
+	pub async fn keep_tokenizer(&self, run: RunId, id: DatasetId, tokenizer: Tokenizer, peers: &[PeerAddress]) -> Result<(), WorkerError> {
+		if tokenizer == Tokenizer::BYTES {
+			return Ok(());
+		}
+		let folder = self.checkpoint_folder(run);
+		let here = folder.clone();
+		if blocking(move || name_tokenizer(&here, &tokenizer).and_then(|()| read_tokenizer(&here))).await?.is_some() {
+			return Ok(());
+		}
+		let file = self.tokenizer(id, tokenizer, peers).await?;
+		let path = folder.join(TOKENIZER_FILE);
+		blocking(move || write_atomically(&path, &file).map_err(|source| WorkerError::File { path, source })).await
 	}
 
 	/// Dataset `id`, if it was used before or is in the operator's folder.

@@ -11,7 +11,6 @@ use neuroshard_data::{
 	DataError,
 };
 use neuroshard_disputes::cases::library::Shards;
-use neuroshard_graph::corpus::Corpus;
 use neuroshard_types::{
 	dataset::{ChunkOpening, ChunkPlace, Manifest},
 	BlockNumber, H256,
@@ -115,9 +114,8 @@ impl Folder {
 		let Some((manifest, roots)) = self.said.clone() else { return Ok(Err(format!("{} could not be read", self.path.display()))) };
 		let path = self.path.clone();
 		let found = blocking(move || {
-			let corpus =
-				Corpus { root: manifest.root.0, shards: manifest.shape.shard_count, tokens_per_shard: manifest.shape.tokens_per_shard };
-			let chunk = Shards::new(path, manifest.shape, roots).chunk(place.shard, place.chunk);
+			let corpus = manifest.shape.corpus(manifest.root, manifest.vocab);
+			let chunk = Shards::new(path, corpus, roots).chunk(place.shard, place.chunk);
 			let is_right = |chunk: &Chunk| corpus.holds(place.shard, place.chunk, &chunk.leaf, &chunk.in_shard, &chunk.in_corpus);
 			Ok(chunk.filter(is_right).and_then(opening))
 		});
@@ -153,6 +151,7 @@ fn in_file(folder: &Path, error: &DataError) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+	use neuroshard_data::tokenizer::Tokenizer;
 	use super::*;
 	use neuroshard_data::{
 		corpus::{path_corpus, CorpusLimits},
@@ -165,7 +164,7 @@ pub(super) mod tests {
 		std::fs::write(&text, "first".repeat(6_000)).unwrap();
 		let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
 		let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
-		let manifest = build(&corpus, &options, &folder).unwrap().manifest.on_chain().unwrap();
+		let manifest = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().manifest.on_chain().unwrap();
 		(folder, manifest)
 	}
 
@@ -189,8 +188,7 @@ pub(super) mod tests {
 	}
 
 	fn holds(manifest: &Manifest, place: ChunkPlace, opening: &ChunkOpening) -> bool {
-		let corpus =
-			Corpus { root: manifest.root.0, shards: manifest.shape.shard_count, tokens_per_shard: manifest.shape.tokens_per_shard };
+		let corpus = manifest.corpus();
 		let leaf = opening.data.as_slice().try_into().unwrap();
 		let hashes = |proof: &[H256]| proof.iter().map(|hash| hash.0).collect::<Vec<_>>();
 		corpus.holds(place.shard, place.chunk, leaf, &hashes(&opening.in_shard), &hashes(&opening.in_dataset))

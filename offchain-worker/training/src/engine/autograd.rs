@@ -49,7 +49,7 @@ impl AutogradModel {
 	///
 	/// # Errors
 	/// What candle says, for instance about other numbers of tokens.
-	pub fn loss(&self, tokens: &[u16], batch: usize, seq: usize) -> Result<Tensor> {
+	pub fn loss(&self, tokens: &[u32], batch: usize, seq: usize) -> Result<Tensor> {
 		let split = |skip: usize| -> Vec<u32> {
 			tokens.chunks(seq + 1).flat_map(|sequence| sequence.iter().skip(skip).take(seq)).map(|token| u32::from(*token)).collect()
 		};
@@ -187,7 +187,7 @@ impl AutogradTrainer {
 	///
 	/// # Errors
 	/// [`EngineError::Device`].
-	pub fn train_step(&mut self, tokens: &[u16], lr: f64) -> std::result::Result<f32, EngineError> {
+	pub fn train_step(&mut self, tokens: &[u32], lr: f64) -> std::result::Result<f32, EngineError> {
 		let loss = self.model.loss(tokens, self.train.batch as usize, self.train.seq_len as usize)?;
 		let gradients = self.model.gradients(&loss)?;
 		self.update(&gradients, lr)?;

@@ -134,7 +134,7 @@ impl Engine {
 	///
 	/// # Errors
 	/// [`EngineError::Step`]; the parameters are then unchanged.
-	pub fn train_step(&mut self, tokens: &[u16], schedule_index: u64, t: u64) -> Result<StepOutcome, EngineError> {
+	pub fn train_step(&mut self, tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, EngineError> {
 		let trainer = &mut self.trainer;
 		Ok(self.arena.apply("training step", |arena| trainer.train_step(arena, tokens, schedule_index, t))??)
 	}
@@ -143,7 +143,7 @@ impl Engine {
 	///
 	/// # Errors
 	/// [`EngineError::Step`].
-	pub fn gradients(&mut self, tokens: &[u16]) -> Result<(StepOutcome, Vec<f32>), EngineError> {
+	pub fn gradients(&mut self, tokens: &[u32]) -> Result<(StepOutcome, Vec<f32>), EngineError> {
 		let trainer = &mut self.trainer;
 		let result = self.arena.apply("gradients", |arena| {
 			let outcome = trainer.gradients(arena, tokens)?;
@@ -171,7 +171,7 @@ impl Engine {
 	pub fn run_round<E>(
 		&mut self,
 		start: RoundStart<'_>,
-		tokens: impl FnMut(u32, u32, &mut [u16]) -> Result<(), E>,
+		tokens: impl FnMut(u32, u32, &mut [u32]) -> Result<(), E>,
 		progress: impl FnMut(Progress) -> ControlFlow<Stop>,
 		inner_state: impl FnMut(InnerState<'_>),
 	) -> Result<RoundOutcome, JobError<E>> {
@@ -188,7 +188,7 @@ impl Engine {
 	pub fn validation_loss<E>(
 		&mut self,
 		theta: &[f32],
-		sequence: impl FnMut(u32, &mut [u16]) -> Result<(), E>,
+		sequence: impl FnMut(u32, &mut [u32]) -> Result<(), E>,
 	) -> Result<f32, JobError<E>> {
 		self.load(theta)?;
 		let validator = &mut self.validator;

@@ -37,12 +37,23 @@ fn texts_are_utf8_and_not_empty() {
 }
 
 #[test]
-fn a_vocabulary_is_a_positive_multiple_of_32_up_to_65536() {
+fn a_vocabulary_is_a_positive_multiple_of_32_up_to_262144() {
 	refused(|manifest| manifest.vocab = 0, Error::InvalidVocab);
 	refused(|manifest| manifest.vocab = 1_000, Error::InvalidVocab);
-	refused(|manifest| manifest.vocab = 65_568, Error::InvalidVocab);
-	accepted(|manifest| manifest.vocab = 32);
-	accepted(|manifest| manifest.vocab = 65_536);
+	refused(|manifest| manifest.vocab = 262_176, Error::InvalidVocab);
+	accepted(|manifest| manifest.vocab = 65_568);
+	accepted(|manifest| manifest.vocab = 262_144);
+}
+
+#[test]
+fn a_tokenizer_has_bytes_and_its_tokens_are_within_the_vocabulary() {
+	refused(|manifest| manifest.tokenizer.bytes = 0, Error::InvalidTokenizer);
+	refused(|manifest| manifest.tokenizer.bytes = (64 << 20) + 1, Error::InvalidTokenizer);
+	refused(|manifest| manifest.tokenizer.tokens = TextTokens { usable: 1_025, end: 0 }, Error::InvalidTokenizer);
+	refused(|manifest| manifest.tokenizer.tokens = TextTokens { usable: 1_000, end: 1_000 }, Error::InvalidTokenizer);
+	refused(|manifest| manifest.tokenizer.tokens = TextTokens { usable: 0, end: 0 }, Error::InvalidTokenizer);
+	accepted(|manifest| manifest.tokenizer.tokens = TextTokens { usable: 1_024, end: 1_023 });
+	accepted(|manifest| manifest.tokenizer.bytes = 64 << 20);
 }
 
 #[test]

@@ -15,7 +15,10 @@ use crate::{
 	Event, Pallet,
 };
 use frame_support::assert_ok;
-use neuroshard_types::{dataset::DatasetView, AccountId, BlockNumber, DatasetId};
+use neuroshard_types::{
+	dataset::{DatasetView, TextTokens},
+	AccountId, BlockNumber, DatasetId,
+};
 
 /// A signed origin.
 fn signed(who: AccountId) -> RuntimeOrigin {

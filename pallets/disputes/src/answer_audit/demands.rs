@@ -112,7 +112,7 @@ impl<T: Config> Pallet<T> {
 			return false;
 		}
 		let Some(config) = T::Claims::config(run) else { return run == offered };
-		if receipt.claimed().choices() == 0 {
+		if receipt.claimed(&config.tokenizer.tokens).choices() == 0 {
 			return true;
 		}
 		let grounds = Grounds::Answer { round, claim: AnswerClaim { config, receipt: receipt.clone() } };

@@ -12,9 +12,9 @@ use neuroshard_graph::{game::Doubt, merkle::blake2_256, sampler::Sampling};
 use neuroshard_types::{
 	answer_audit::{AnswerId, LaterReceipts, PaidAnswersOf, Text, MAX_PROVEN},
 	audit::{seal_report, Report},
-	dataset::DatasetShape,
+	dataset::{DatasetShape, TextTokens, Tokenizer},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
-	inference::{chained, CheckpointId, Class, Ending, Receipt, SessionId, Tokens, USABLE_TOKENS},
+	inference::{chained, CheckpointId, Class, Ending, Receipt, SessionId, Tokens},
 	proof::ProofSignature,
 	provider::PonwKey,
 	run::{PhaseDurations, RunConfig, Work},
@@ -58,6 +58,7 @@ fn config(steps: u32) -> RunConfig {
 		min_bond: 1,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	}
 }
@@ -170,7 +171,7 @@ fn answered_with<T: Config>(prompt: Tokens, answer: Tokens) -> Result<(Receipt, 
 		parameters: checkpoint.root,
 		checkpoint: Some((checkpoint.run, checkpoint.round)),
 		class: Class::ExactF32,
-		usable: USABLE_TOKENS,
+		usable: TextTokens::BYTES.usable,
 		prompt,
 		answer,
 		ending: Ending::Cut,

@@ -9,7 +9,7 @@ use neuroshard_compute::{
 };
 use neuroshard_graph::{
 	commit::{checkpoint_root, tensors_root},
-	corpus::{Corpus, Window, CHUNK_TOKENS},
+	corpus::{Corpus, TokenWidth, Window},
 	game::{Doubt, Entry, Move, Position, Setting, Side, Site, Subject},
 	merkle::{blake2_256, merkle_root, prove, Hash},
 	sampler::Sampling,
@@ -19,9 +19,9 @@ use neuroshard_graph::{
 };
 use neuroshard_types::{
 	assignment::{draw_index, training_window, training_windows, Permutation},
-	dataset::DatasetShape,
+	dataset::{DatasetShape, TextTokens, Tokenizer},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
-	inference::{CheckpointId, Class, Ending, Receipt, Tokens as TokensOf, USABLE_TOKENS},
+	inference::{CheckpointId, Class, Ending, Receipt, Tokens as TokensOf},
 	proof::ProofSignature,
 	run::{PhaseDurations, RunConfig, Work},
 	AccountId, H256,
@@ -62,25 +62,28 @@ fn vector(layout: &ParamLayout, seed: u64) -> Vec<f32> {
 	values
 }
 
+/// Of the vocabulary here.
+const WIDTH: TokenWidth = TokenWidth::Two;
+
 /// A dataset with its proofs.
-struct Text(Vec<Vec<u16>>);
+struct Text(Vec<Vec<u32>>);
 
 impl Text {
 	fn new(vocab: u32) -> Self {
-		let shard = |seed| noise(seed, SHAPE.tokens_per_shard as usize).map(|x| ((x + 1.0) * 0.5 * vocab as f32) as u16).collect();
+		let shard = |seed| noise(seed, SHAPE.tokens_per_shard as usize).map(|x| ((x + 1.0) * 0.5 * vocab as f32) as u32).collect();
 		Self((0..u64::from(SHAPE.shard_count)).map(shard).collect())
 	}
 
-	fn leaves(shard: &[u16]) -> Vec<[u8; LEAF_BYTES]> {
-		let leaf = |chunk: &[u16]| {
-			let mut bytes: Vec<u8> = chunk.iter().flat_map(|token| token.to_le_bytes()).collect();
+	fn leaves(shard: &[u32]) -> Vec<[u8; LEAF_BYTES]> {
+		let leaf = |chunk: &[u32]| {
+			let mut bytes: Vec<u8> = chunk.iter().flat_map(|token| WIDTH.write(*token)[..2].to_vec()).collect();
 			bytes.resize(LEAF_BYTES, 0);
 			bytes.try_into().expect("a chunk is a leaf")
 		};
-		shard.chunks(CHUNK_TOKENS as usize).map(leaf).collect()
+		shard.chunks(WIDTH.chunk_tokens() as usize).map(leaf).collect()
 	}
 
-	fn hashes(shard: &[u16]) -> Vec<Hash> {
+	fn hashes(shard: &[u32]) -> Vec<Hash> {
 		Self::leaves(shard).iter().map(|leaf| leaf_hash(leaf)).collect()
 	}
 
@@ -109,6 +112,7 @@ fn config(model: &ModelConfig, train: &TrainConfig) -> RunConfig {
 		min_bond: 1,
 		rounds: None,
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	}
 }
@@ -145,7 +149,8 @@ fn round() -> &'static Round {
 
 impl Round {
 	fn corpus(&self) -> Corpus {
-		Corpus { root: merkle_root(&self.text.roots()), shards: SHAPE.shard_count, tokens_per_shard: SHAPE.tokens_per_shard }
+		let DatasetShape { tokens_per_shard, shard_count, .. } = SHAPE;
+		Corpus { root: merkle_root(&self.text.roots()), shards: shard_count, tokens_per_shard, width: WIDTH }
 	}
 
 	fn setting(&'static self) -> Setting<'static> {
@@ -415,7 +420,7 @@ impl Answered {
 			parameters: H256(round().start),
 			checkpoint: Some((0, ROUND)),
 			class: Class::ExactF32,
-			usable: USABLE_TOKENS,
+			usable: TextTokens::BYTES.usable,
 			prompt: TokensOf::of(&text[0]),
 			answer: TokensOf::of(&text[1]),
 			ending: Ending::Cut,
@@ -443,14 +448,15 @@ impl Answered {
 
 	fn setting(&self) -> Setting<'static> {
 		let Round { model, train, start, .. } = round();
-		Setting { model, train, round: ROUND, start: *start, subject: Subject::Answer(self.receipt.claimed()) }
+		Setting { model, train, round: ROUND, start: *start, subject: Subject::Answer(self.receipt.claimed(&TextTokens::BYTES)) }
 	}
 
 	fn story(&self, mistake: Option<Mistake>) -> AnswerStory {
 		let Round { model, train, theta, momentum, .. } = round();
 		let exec = Arc::new(Exec::new(1).expect("an executor"));
 		let start = (theta.clone(), *momentum);
-		let story = AnswerStory::new(exec, model, train, start, &self.receipt.claimed(), self.text.clone()).expect("a story");
+		let story =
+			AnswerStory::new(exec, model, train, start, &self.receipt.claimed(&TextTokens::BYTES), self.text.clone()).expect("a story");
 		match mistake {
 			Some(mistake) => story.with_mistake(mistake),
 			None => story,
@@ -458,7 +464,7 @@ impl Answered {
 	}
 
 	fn first_doubt(&self, mistake: Option<Mistake>) -> Option<u32> {
-		self.story(mistake).doubt(&self.receipt.claimed()).expect("an answer")
+		self.story(mistake).doubt(&self.receipt.claimed(&TextTokens::BYTES)).expect("an answer")
 	}
 
 	/// Returns the first choice that an honest challenger doubts.

@@ -8,6 +8,5 @@ mod factors;
 mod fees;
 mod formula;
 mod history;
-mod migration;
 mod tables;
 mod views;

@@ -6,7 +6,6 @@ mod genesis;
 mod identity;
 mod invariants;
 mod locks;
-mod migration;
 mod offences;
 mod operators;
 mod provider_trait;

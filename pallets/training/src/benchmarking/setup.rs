@@ -12,6 +12,7 @@ use frame_benchmarking::v2::*;
 use frame_support::{traits::Get, weights::Weight, BoundedVec};
 use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
 use neuroshard_types::{
+	dataset::{Tokenizer, BYTE_VOCAB},
 	proof::{Proof, ProofSignature},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, VoteBitmap, Work},
 	traits::Clock,
@@ -27,7 +28,7 @@ pub trait BenchmarkHelper<Origin> {
 	fn stopper() -> Origin;
 	/// An account that can pay the deposit of a run.
 	fn sponsor() -> AccountId;
-	/// An active dataset with 8,192 training windows of 32 tokens, one held out, with the vocabulary of the tokenizer.
+	/// An active dataset with 8,192 training windows of 32 tokens, one held out.
 	fn dataset() -> DatasetId;
 	/// Has that dataset leave when no run uses it any more.
 	fn retire();
@@ -56,10 +57,20 @@ pub(super) fn index<T: Config>() -> RoundIndex {
 /// A run of exactly `p` participants with as many state roots as there can be, and as many nodes in a step.
 pub(super) fn config<T: Config>(p: u32) -> RunConfig {
 	let phase = T::MaxPhaseDuration::get();
+	let dataset = T::BenchmarkHelper::dataset();
+	let known = T::Datasets::active(dataset);
 	RunConfig {
 		name: BoundedVec::truncate_from(vec![b'x'; 64]),
-		dataset: T::BenchmarkHelper::dataset(),
-		model: ModelConfig { vocab: T::Vocabulary::get(), layers: MAX_LAYERS, heads: 1, kv_heads: 1, ffn: 32, ..ModelConfig::tiny() },
+		dataset,
+		tokenizer: known.map_or(Tokenizer::BYTES, |known| known.tokenizer),
+		model: ModelConfig {
+			vocab: known.map_or(BYTE_VOCAB, |known| known.vocab),
+			layers: MAX_LAYERS,
+			heads: 1,
+			kv_heads: 1,
+			ffn: 32,
+			..ModelConfig::tiny()
+		},
 		train: TrainConfig { batch: 1, inner_steps: MAX_STATE_ROOTS, commit_interval: 1, validation_sequences: 1, ..TrainConfig::tiny() },
 		genesis_root: H256::repeat_byte(1),
 		min_participants: p,

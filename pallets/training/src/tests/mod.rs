@@ -9,7 +9,6 @@ mod history;
 mod latecomers;
 mod masses;
 mod membership;
-mod migration;
 mod missing;
 mod operators;
 mod overlap;

@@ -117,14 +117,16 @@ fn the_dataset_must_be_active_and_fit_the_model() {
 }
 
 #[test]
-fn model_and_dataset_have_the_tokenizers_vocabulary() {
+fn a_run_has_the_vocabulary_and_the_tokenizer_of_its_dataset() {
 	build_and_execute(|| {
 		refused(|c| c.model.vocab = 32, Error::WrongVocabulary);
 		refused(|c| c.model.vocab = 96, Error::WrongVocabulary);
-		// Of a tokenizer that does not exist, both alike.
+		refused(|c| c.tokenizer.tokens.usable = 61, Error::WrongVocabulary);
+		refused(|c| c.tokenizer.root = DATASET_ROOT, Error::WrongVocabulary);
 		Sets::mutate(|sets| sets.get_mut(&DATASET).expect("the dataset of the mock").1 = 96);
-		refused(|c| c.model.vocab = 96, Error::WrongVocabulary);
 		refused(|_| (), Error::WrongVocabulary);
+		let wide = RunConfig { model: ModelConfig { vocab: 96, ..config().model }, ..config() };
+		create(wide);
 	});
 }
 

@@ -3,7 +3,6 @@
 mod bonding;
 mod election;
 mod genesis;
-mod migration;
 mod nominating;
 mod offences;
 mod properties;

@@ -25,7 +25,7 @@ pub fn train(rounds: u32, inner_steps: u32) -> TrainConfig {
 }
 
 /// Tokens of the batch of an inner step of a worker: the same for every method that is compared.
-pub fn batch(text: &Text, train: &TrainConfig, seed: u8, step: u32, worker: u64) -> Vec<u16> {
+pub fn batch(text: &Text, train: &TrainConfig, seed: u8, step: u32, worker: u64) -> Vec<u32> {
 	let mut random = Random(u64::from(seed) << 56 | u64::from(step) << 16 | worker);
 	// Seeds are neighbours: their first numbers are, too.
 	for _ in 0..8 {

@@ -11,21 +11,21 @@ const PIECE: usize = 4_096;
 
 /// Tokens: bytes of the text.
 pub struct Text {
-	learned: Vec<u16>,
-	held_out: Vec<u16>,
+	learned: Vec<u32>,
+	held_out: Vec<u32>,
 }
 
 impl Text {
 	pub fn read(path: &str) -> Result<Self, Box<dyn Error>> {
 		let (mut learned, mut held_out) = (Vec::new(), Vec::new());
 		for (number, piece) in std::fs::read(path)?.chunks(PIECE).enumerate() {
-			if number % HELD_OUT == HELD_OUT - 1 { &mut held_out } else { &mut learned }.extend(piece.iter().copied().map(u16::from));
+			if number % HELD_OUT == HELD_OUT - 1 { &mut held_out } else { &mut learned }.extend(piece.iter().copied().map(u32::from));
 		}
 		Ok(Self { learned, held_out })
 	}
 
 	/// Tokens of a batch, from windows that are drawn.
-	pub fn batch(&self, train: &TrainConfig, random: &mut Random) -> Vec<u16> {
+	pub fn batch(&self, train: &TrainConfig, random: &mut Random) -> Vec<u32> {
 		let (count, len) = (train.batch as usize, train.seq_len as usize + 1);
 		let window = |_| {
 			let start = random.next() as usize % (self.learned.len() - len);
@@ -41,7 +41,7 @@ impl Text {
 		arena[..theta.len()].copy_from_slice(theta);
 		let len = train.seq_len as usize + 1;
 		let stride = (self.held_out.len() - len) / train.validation_sequences as usize;
-		let sequence = |number: u32, tokens: &mut [u16]| {
+		let sequence = |number: u32, tokens: &mut [u32]| {
 			tokens.copy_from_slice(&self.held_out[number as usize * stride..][..len]);
 			Ok::<_, Infallible>(())
 		};

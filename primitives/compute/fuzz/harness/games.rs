@@ -106,7 +106,7 @@ impl World {
 		}
 		let (prompt, mut answer): (Vec<u32>, Vec<u32>) = ((3..33).collect(), Vec::new());
 		let read = loop {
-			let mut tokens: Vec<u16> = prompt.iter().chain(&answer).map(|&token| token as u16).collect();
+			let mut tokens: Vec<u32> = prompt.iter().chain(&answer).copied().collect();
 			tokens.resize(64, 0);
 			let trace = Trace::reading(&exec, &model, &train, params.clone(), (&tokens, CLASS), None).unwrap();
 			let position = (prompt.len() + answer.len()) as u32;

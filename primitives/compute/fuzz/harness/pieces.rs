@@ -15,7 +15,7 @@ use neuroshard_graph::{
 struct Hostile<'a> {
 	plan: &'a Plan,
 	floats: Vec<f32>,
-	tokens: Vec<u16>,
+	tokens: Vec<u32>,
 	next: usize,
 	sequences: u32,
 	/// Tokens of a sequence and the one that follows.
@@ -60,7 +60,7 @@ impl Leaves for Hostile<'_> {
 		Ok(core::array::from_fn(|_| self.float()))
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Malformed> {
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, Malformed> {
 		assert!(sequence < self.sequences && first.checked_add(count).is_some_and(|end| end <= self.length), "tokens of the batch");
 		// One chunk more than they fill, each with two proofs of at most 21 and 16 hashes.
 		self.bytes += (count as usize / 2_048 + 2) * (4_096 + 37 * 32);
@@ -94,7 +94,7 @@ pub fn run(source: &mut Source) {
 	let state_len = job.state_len(cell).expect("a cell has states");
 	let len = if source.once_in(16) { source.about(state_len as u32).min(5_000) as usize } else { state_len };
 	let floats: Vec<f32> = (0..37).map(|_| source.float()).collect();
-	let tokens: Vec<u16> = (0..5).map(|_| source.about(model.vocab) as u16).collect();
+	let tokens: Vec<u32> = (0..5).map(|_| source.about(model.vocab)).collect();
 	let state: Vec<f32> = floats.iter().copied().cycle().take(len).collect();
 	let length = train.seq_len + 1;
 	let mut leaves = Hostile { plan: &plan, floats, tokens, next: 0, sequences: train.batch, length, bytes: 4 * state_len };

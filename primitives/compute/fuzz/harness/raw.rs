@@ -3,7 +3,7 @@
 use super::{config, source::Source};
 use codec::{Decode, Encode};
 use neuroshard_graph::{
-	corpus::{Corpus, Window},
+	corpus::{Corpus, TokenWidth, Window},
 	game::{Move, Position, Setting, Subject},
 	merkle::Hash,
 };
@@ -12,7 +12,12 @@ pub fn run(source: &mut Source) {
 	let model = config::model(source);
 	let train = config::train(source, &model);
 	let (round, start) = (source.about(100), [source.byte(); 32]);
-	let corpus = Corpus { root: [source.byte(); 32], shards: source.about(100), tokens_per_shard: source.about(1 << 20) };
+	let corpus = Corpus {
+		root: [source.byte(); 32],
+		shards: source.about(100),
+		tokens_per_shard: source.about(1 << 20),
+		width: TokenWidth::of(source.about(1 << 17)),
+	};
 	let (shard, at) = (source.about(100), source.about(1 << 20));
 	let window = move |step: u32, sequence: u32| {
 		(sequence % 7 != 6).then_some(Window { shard: shard.wrapping_add(step), start: at.wrapping_add(sequence) })

@@ -103,7 +103,7 @@ impl Runner {
 	}
 
 	/// Checks the arena and takes in the tokens of a batch.
-	pub fn load(&mut self, arena: &[f32], tokens: &[u16]) -> Result<(), StepError> {
+	pub fn load(&mut self, arena: &[f32], tokens: &[u32]) -> Result<(), StepError> {
 		if arena.len() < self.arena_len {
 			return Err(StepError::Arena { expected: self.arena_len, found: arena.len() });
 		}
@@ -114,7 +114,7 @@ impl Runner {
 		let (ids, targets) = (self.ids.chunks_exact_mut(self.seq), self.targets.chunks_exact_mut(self.seq));
 		for ((ids, targets), tokens) in ids.zip(targets).zip(tokens.chunks_exact(self.seq + 1)) {
 			for ((id, target), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
-				(*id, *target) = (known(pair[0], vocab).into(), known(pair[1], vocab).into());
+				(*id, *target) = (known(pair[0], vocab), known(pair[1], vocab));
 			}
 		}
 		Ok(())

@@ -133,7 +133,7 @@ impl Trainer {
 	///
 	/// # Errors
 	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
-	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u16]) -> Result<StepOutcome, StepError> {
+	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u32]) -> Result<StepOutcome, StepError> {
 		self.runner.load(arena, tokens)?;
 		self.runner.run(arena, 0..self.update.first_stage, None);
 		let loss = self.runner.scalar(arena, self.runner.job.loss);
@@ -149,7 +149,7 @@ impl Trainer {
 	///
 	/// # Errors
 	/// [`StepError`]; parameters and moments are then unchanged.
-	pub fn train_step(&mut self, arena: &mut [f32], tokens: &[u16], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
+	pub fn train_step(&mut self, arena: &mut [f32], tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
 		let outcome = self.gradients(arena, tokens)?;
 		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
 		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));

@@ -31,7 +31,7 @@ pub struct Validator {
 	runner: Runner,
 	sequences: u32,
 	group: usize,
-	tokens: Vec<u16>,
+	tokens: Vec<u32>,
 	partials: Vec<f32>,
 	inverse_tokens: f32,
 }
@@ -74,7 +74,7 @@ impl Validator {
 	pub fn loss<E>(
 		&mut self,
 		arena: &mut [f32],
-		mut sequence: impl FnMut(u32, &mut [u16]) -> Result<(), E>,
+		mut sequence: impl FnMut(u32, &mut [u32]) -> Result<(), E>,
 	) -> Result<f32, ValidationError<E>> {
 		let per_sequence = self.tokens.len() / self.group;
 		// Zeros follow the group's partial sums up to a whole row.

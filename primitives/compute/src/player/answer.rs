@@ -26,7 +26,7 @@ pub struct AnswerStory {
 	/// Roots of parameters and outer momentum.
 	checkpoint: [Hash; 2],
 	text: [Vec<u32>; 2],
-	tokens: Vec<u16>,
+	tokens: Vec<u32>,
 	class: Class,
 	traced: Option<Traced>,
 	mistake: Option<Mistake>,

@@ -56,7 +56,7 @@ pub struct WorkStory<R> {
 	mistake: Option<Mistake>,
 }
 
-impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
+impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 	/// The round that starts from `theta` (theta_r) after `round` adopted rounds. `momentum` is the root of the checkpoint's outer momentum.
 	/// `read(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step.
 	///
@@ -287,7 +287,7 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 		self.spare.extend(gone.into_values().flatten().filter_map(Arc::into_inner));
 	}
 
-	fn tokens(&mut self, step: u32) -> Result<Vec<u16>, PlayError<E>> {
+	fn tokens(&mut self, step: u32) -> Result<Vec<u32>, PlayError<E>> {
 		let mut batch = vec![0; self.trainer.batch_tokens()];
 		let per_sequence = batch.len() / self.train.batch as usize;
 		for (sequence, buffer) in (0..).zip(batch.chunks_exact_mut(per_sequence)) {
@@ -349,12 +349,12 @@ impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> WorkStory<R> {
 	}
 
 	/// Step `step` from the state before it, to be traced.
-	fn step(&self, step: u32, before: State, tokens: &[u16]) -> Result<Trace, TraceError> {
+	fn step(&self, step: u32, before: State, tokens: &[u32]) -> Result<Trace, TraceError> {
 		Trace::of_step(&self.exec, &self.model, &self.train, before, tokens, (self.round, step), self.mistake)
 	}
 }
 
-impl<E, R: FnMut(u32, u32, &mut [u16]) -> Result<(), E>> Story for WorkStory<R> {
+impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> Story for WorkStory<R> {
 	type Error = E;
 
 	fn roots(&mut self, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<E>> {

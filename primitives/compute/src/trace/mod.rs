@@ -425,10 +425,10 @@ impl Leaves for &Trace {
 		Ok(part)
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Malformed> {
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, Malformed> {
 		let (batch, length) = (self.batch.as_ref().ok_or(Malformed)?, self.parameters.seq + 1);
 		let start = sequence as usize * length + first as usize;
 		let inside = first as usize + count as usize <= length;
-		batch.tokens.get(start..start + count as usize).filter(|_| inside).map(<[u16]>::to_vec).ok_or(Malformed)
+		batch.tokens.get(start..start + count as usize).filter(|_| inside).map(<[u32]>::to_vec).ok_or(Malformed)
 	}
 }

@@ -24,7 +24,7 @@ impl Trace {
 		model: &ModelConfig,
 		train: &TrainConfig,
 		params: Arc<Vec<f32>>,
-		(tokens, class): (&[u16], Class),
+		(tokens, class): (&[u32], Class),
 		mistake: Option<Mistake>,
 	) -> Result<Self, TraceError> {
 		let count = u32::try_from(tokens.len()).map_err(|_| ConfigError::TooLarge)?;

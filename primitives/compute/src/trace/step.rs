@@ -68,7 +68,7 @@ impl Mistake {
 /// What the stages of a training step, or of reading a text, need beside tensors.
 pub(super) struct Batch {
 	/// Each sequence with the token that follows it.
-	pub(super) tokens: Vec<u16>,
+	pub(super) tokens: Vec<u32>,
 	ids: Vec<u32>,
 	pub(super) targets: Vec<u32>,
 	cos: Vec<f32>,
@@ -77,7 +77,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-	pub(super) fn new(model: &ModelConfig, batch: u32, parameters: &Parameters, tokens: &[u16]) -> Result<Self, TraceError> {
+	pub(super) fn new(model: &ModelConfig, batch: u32, parameters: &Parameters, tokens: &[u32]) -> Result<Self, TraceError> {
 		let (seq, batch) = (parameters.seq, batch as usize);
 		if tokens.len() != batch * (seq + 1) {
 			return Err(StepError::Tokens { expected: batch * (seq + 1), found: tokens.len() }.into());
@@ -86,7 +86,7 @@ impl Batch {
 		let half = parameters.head_dim / 2;
 		let (mut cos, mut sin) = (vec![0.0; seq * half], vec![0.0; seq * half]);
 		schedule::rope_tables(model.rope_theta, parameters.head_dim, 0, &mut cos, &mut sin);
-		let id = |&token: &u16| known(token, model.vocab).into();
+		let id = |&token: &u32| known(token, model.vocab);
 		let ids = sequences().flat_map(|s| &s[..seq]).map(id).collect();
 		let targets = sequences().flat_map(|s| &s[1..]).map(id).collect();
 		let (heads, kv_heads, head_dim) = (parameters.heads, parameters.kv_heads, parameters.head_dim);
@@ -105,7 +105,7 @@ impl Trace {
 		model: &ModelConfig,
 		train: &TrainConfig,
 		vectors: [&[f32]; 3],
-		tokens: &[u16],
+		tokens: &[u32],
 		adopted_rounds: u32,
 		step: u32,
 	) -> Result<Self, TraceError> {
@@ -123,7 +123,7 @@ impl Trace {
 		model: &ModelConfig,
 		train: &TrainConfig,
 		vectors: [Arc<Vec<f32>>; 3],
-		tokens: &[u16],
+		tokens: &[u32],
 		(adopted_rounds, step): (u32, u32),
 		mistake: Option<Mistake>,
 	) -> Result<Self, TraceError> {
@@ -271,8 +271,7 @@ mod tests {
 		let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
 		let (exec, layout) = (Arc::new(Exec::new(2).unwrap()), ParamLayout::new(&model).unwrap());
 		let state = [theta_0(&model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]].map(Arc::new);
-		let tokens: Vec<u16> =
-			(0..train.batch * (train.seq_len + 1)).map(|place| u16::try_from(place * 7 % model.vocab).unwrap()).collect();
+		let tokens: Vec<u32> = (0..train.batch * (train.seq_len + 1)).map(|place| place * 7 % model.vocab).collect();
 		let step = || Trace::of_step(&exec, &model, &train, state.clone(), &tokens, (3, 2), None).unwrap();
 		let alone = step().computed(Arena::default(), 0);
 		let used = 3 * 16;

@@ -70,7 +70,7 @@ pub fn lively_theta(layout: &ParamLayout, seed: u64) -> Vec<f32> {
 }
 
 /// Random tokens of a batch.
-pub fn random_tokens(count: usize, vocab: u32, seed: u64) -> Vec<u16> {
+pub fn random_tokens(count: usize, vocab: u32, seed: u64) -> Vec<u32> {
 	let mut random = Lcg(seed);
-	(0..count).map(|_| u16::try_from(random.next() % vocab).unwrap()).collect()
+	(0..count).map(|_| random.next() % vocab).collect()
 }

@@ -40,7 +40,7 @@ impl Reference {
 	}
 
 	/// Logits after every token of one sequence.
-	pub fn logits(&self, theta: &[f64], tokens: &[u16]) -> Vec<Vec<f64>> {
+	pub fn logits(&self, theta: &[f64], tokens: &[u32]) -> Vec<Vec<f64>> {
 		let m = &self.model;
 		let (dim, width) = (m.dim as usize, m.head_dim() as usize);
 		let group = (m.heads / m.kv_heads) as usize;
@@ -88,7 +88,7 @@ impl Reference {
 	}
 
 	/// Mean cross-entropy of sequences of `seq + 1` tokens.
-	pub fn loss(&self, theta: &[f64], tokens: &[u16], seq: usize) -> f64 {
+	pub fn loss(&self, theta: &[f64], tokens: &[u32], seq: usize) -> f64 {
 		let mut total = 0.0;
 		for sequence in tokens.chunks(seq + 1) {
 			for (logits, &target) in self.logits(theta, &sequence[..seq]).iter().zip(&sequence[1..]) {

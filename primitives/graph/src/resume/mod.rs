@@ -64,7 +64,7 @@ pub trait Leaves {
 	///
 	/// # Errors
 	/// If they cannot be had.
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Self::Error>;
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, Self::Error>;
 }
 
 /// The cell, the piece or the state is none of this job's.

@@ -10,9 +10,14 @@ use neuroshard_kernels::{
 	scalar,
 };
 
+/// The row of a token in the tile of the embedding that has it.
+fn line(token: u32) -> usize {
+	token as usize % SIDE
+}
+
 impl Piece<'_> {
 	/// Tokens of `tiles` tiles of the batch, all in one sequence, `ahead` tokens further on.
-	fn tokens<L: Leaves>(&self, tile: u32, tiles: u32, ahead: u32, leaves: &mut Cached<'_, L>) -> Result<Vec<u16>, L::Error> {
+	fn tokens<L: Leaves>(&self, tile: u32, tiles: u32, ahead: u32, leaves: &mut Cached<'_, L>) -> Result<Vec<u32>, L::Error> {
 		let per_sequence = self.parameters.sequence_tiles();
 		let (sequence, place) = (tile / per_sequence, tile % per_sequence);
 		let first = place.checked_mul(32).and_then(|first| first.checked_add(ahead)).ok_or(Malformed)?;
@@ -31,8 +36,8 @@ impl Piece<'_> {
 		let tokens = self.tokens(self.cell.row, 1, 0, leaves)?;
 		let mut out = vec![0.0; NUMBERS];
 		for (&token, out) in tokens.iter().zip(out.chunks_exact_mut(SIDE)) {
-			let tile = leaves.tile(table, u32::from(token) / 32, self.cell.col)?;
-			out.copy_from_slice(&tile[usize::from(token) % SIDE * SIDE..][..SIDE]);
+			let tile = leaves.tile(table, token / 32, self.cell.col)?;
+			out.copy_from_slice(&tile[line(token) * SIDE..][..SIDE]);
 		}
 		Ok(out)
 	}
@@ -50,7 +55,7 @@ impl Piece<'_> {
 			let tokens = self.tokens(tile, run, 0, leaves)?;
 			for (tile, tokens) in (tile..).zip(tokens.chunks_exact(SIDE)) {
 				for (row, &token) in tokens.iter().enumerate() {
-					let (block, slot) = (u32::from(token) / 32, usize::from(token) % SIDE);
+					let (block, slot) = (token / 32, line(token));
 					if block == self.cell.row {
 						let dx = leaves.tile(dx, tile, self.cell.col)?;
 						scalar::add_assign(&mut state[slot * SIDE..][..SIDE], &dx[row * SIDE..][..SIDE]);
@@ -70,7 +75,7 @@ impl Piece<'_> {
 		let sum = *leaves.tile(self.input(3)?, row, 0)?;
 		let mut losses = Vec::with_capacity(SIDE);
 		for (slot, &target) in targets.iter().enumerate() {
-			let logit = leaves.tile(logits, row, u32::from(target) / 32)?[slot * SIDE + usize::from(target) % SIDE];
+			let logit = leaves.tile(logits, row, target / 32)?[slot * SIDE + line(target)];
 			losses.push((most[slot * SIDE] + ln(sum[slot * SIDE])) - logit);
 		}
 		Ok(column(losses))
@@ -85,9 +90,9 @@ impl Piece<'_> {
 		let sum = *leaves.tile(self.input(3)?, row, 0)?;
 		for (slot, (&target, out)) in targets.iter().zip(out.chunks_exact_mut(SIDE)).enumerate() {
 			let inv = 1.0 / sum[slot * SIDE];
-			for (element, logit) in (self.cell.col as usize * SIDE..).zip(out) {
+			for (element, logit) in (self.cell.col * 32..).zip(out) {
 				let p = exp(*logit - most[slot * SIDE]) * inv;
-				*logit = (if element == usize::from(target) { p - 1.0 } else { p }) * self.parameters.inverse_tokens;
+				*logit = (if element == target { p - 1.0 } else { p }) * self.parameters.inverse_tokens;
 			}
 		}
 		Ok(out)

@@ -4,7 +4,6 @@ use super::{choice::Row, Agreed, Source, Tokens, WitnessError};
 use crate::{
 	answer::{Answer, TokenList},
 	cell::Address,
-	corpus::CHUNK_TOKENS,
 	graph::TensorId,
 	merkle::{blake2_256, proof_len, range_root, root_of, Hash},
 	plan::Plan,
@@ -79,12 +78,13 @@ impl<'a> Reader<'a> {
 	}
 
 	/// Tokens of a dataset.
-	fn window(&mut self, source: &Tokens<'_>, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
+	fn window(&mut self, source: &Tokens<'_>, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, WitnessError> {
 		let window = (source.window)(sequence).ok_or(Malformed)?;
 		let start = window.start.checked_add(first).ok_or(Malformed)?;
 		let end = start.checked_add(count).ok_or(Malformed)?;
+		let width = source.corpus.width;
 		let mut tokens = Vec::new();
-		for chunk in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
+		for chunk in start / width.chunk_tokens()..width.chunks(end) {
 			let number = self.leaves;
 			self.leaves = number.saturating_add(1);
 			let bytes = self.take(LEAF_BYTES)?;
@@ -92,9 +92,9 @@ impl<'a> Reader<'a> {
 			if self.climb(source.corpus.shards, window.shard, shard_root)? != source.corpus.root {
 				return Err(WitnessError::Leaf(number));
 			}
-			let base = chunk.checked_mul(CHUNK_TOKENS).ok_or(Malformed)?;
-			let numbered = (base..).zip(bytes.as_chunks::<2>().0);
-			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, &token)| u16::from_le_bytes(token)));
+			let base = chunk.checked_mul(width.chunk_tokens()).ok_or(Malformed)?;
+			let numbered = (base..).zip(width.read(bytes));
+			tokens.extend(numbered.filter(|(at, _)| (start..end).contains(at)).map(|(_, token)| token));
 		}
 		Ok(tokens)
 	}
@@ -175,7 +175,7 @@ impl Leaves for Reader<'_> {
 		Ok(values)
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, WitnessError> {
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, WitnessError> {
 		match &self.agreed.tokens {
 			None => Err(WitnessError::NoTokens),
 			Some(Source::Dataset(source)) => self.window(source, sequence, first, count),

@@ -7,7 +7,8 @@ use super::{
 use neuroshard_runtime::{AccountId, Disputes, Inference, Runtime};
 use neuroshard_types::{
 	answer_audit::{AnswerId, Delivery},
-	inference::{chained, CheckpointId, Class, Ending, Receipt, Sampling, SessionId, Tokens, USABLE_TOKENS},
+	dataset::TextTokens,
+	inference::{chained, CheckpointId, Class, Ending, Receipt, Sampling, SessionId, Tokens},
 	proof::ProofSignature,
 	F32, H256,
 };
@@ -43,7 +44,7 @@ fn receipt(provider: &AccountId, session: SessionId, place: u32, checkpoint: Che
 		parameters: checkpoint.root,
 		checkpoint: Some((checkpoint.run, checkpoint.round)),
 		class: Class::ExactF32,
-		usable: USABLE_TOKENS,
+		usable: TextTokens::BYTES.usable,
 		prompt: Tokens::of(&TEXT[0]),
 		answer: Tokens::of(&TEXT[1]),
 		ending: Ending::Cut,

@@ -10,7 +10,8 @@ use neuroshard_graph::{game::Doubt, merkle::blake2_256, sampler::Sampling};
 use neuroshard_runtime::{AccountId, Disputes, Runtime, System};
 use neuroshard_types::{
 	audit::{seal_report, AuditPhase, AuditView, Report},
-	inference::{Class, Ending, Receipt, Tokens, USABLE_TOKENS},
+	dataset::TextTokens,
+	inference::{Class, Ending, Receipt, Tokens},
 	RoundIndex, RunId, H256,
 };
 use pallet_neuro_disputes::{Audits, Call, Drawn};
@@ -62,7 +63,7 @@ fn answer(act: &Act) -> Deed {
 		parameters: checkpoint.root,
 		checkpoint: Some((checkpoint.run, checkpoint.round)),
 		class: Class::ExactF32,
-		usable: USABLE_TOKENS,
+		usable: TextTokens::BYTES.usable,
 		prompt: Tokens::of(&[1]),
 		answer: Tokens::of(&[2, 3]),
 		ending: Ending::Cut,

@@ -11,6 +11,7 @@ use codec::Encode;
 use neuroshard_graph::merkle::blake2_256;
 use neuroshard_runtime::{AccountId, Dataset, Runtime, RuntimeOrigin, Timestamp, Training, NEURO};
 use neuroshard_types::{
+	dataset::Tokenizer,
 	proof::{Proof, ProofKey, ProofKind},
 	run::{seal, vote_bitmap, Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig},
 	DatasetId, RunId, F32, H256,
@@ -154,6 +155,7 @@ fn config(dataset: DatasetId, rounds: Option<u32>) -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds,
 		durations: PhaseDurations { joining: 2, training: 8, revealing: 8, availability: 8, checkpointing: 8 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	}
 }

@@ -4,7 +4,7 @@ use super::claims::tile;
 use crate::common::dataset::opening;
 use neuroshard_graph::{
 	cell::Address,
-	corpus::{Window, CHUNK_TOKENS},
+	corpus::{TokenWidth, Window},
 	graph::TensorId,
 	merkle::{blake2_256, prove, uniform_root, Hash},
 	plan::Plan,
@@ -74,16 +74,17 @@ impl Leaves for Author<'_> {
 		Ok([number; NUMBERS / 4])
 	}
 
-	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u16>, Malformed> {
+	fn tokens(&mut self, sequence: u32, first: u32, count: u32) -> Result<Vec<u32>, Malformed> {
 		let window = (self.window)(sequence).ok_or(Malformed)?;
 		let start = window.start.checked_add(first).ok_or(Malformed)?;
 		let end = start.checked_add(count).ok_or(Malformed)?;
 		// All chunks of all shards are alike.
-		for _ in start / CHUNK_TOKENS..end.div_ceil(CHUNK_TOKENS) {
+		let width = TokenWidth::Two;
+		for _ in start / width.chunk_tokens()..width.chunks(end) {
 			let opening = opening(self.text);
 			self.bytes.extend(opening.data);
 			opening.in_shard.iter().chain(&opening.in_dataset).for_each(|hash| self.bytes.extend(hash.0));
 		}
-		(0..count).map(|_| Ok(u16::from_le_bytes([self.text; 2]))).collect()
+		(0..count).map(|_| Ok(u16::from_le_bytes([self.text; 2]).into())).collect()
 	}
 }

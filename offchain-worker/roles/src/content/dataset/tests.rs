@@ -5,6 +5,7 @@ use crate::content::local_folder::LocalFolder;
 use neuroshard_data::{
 	corpus::{path_corpus, CorpusLimits},
 	dataset::{build, BuildOptions},
+	tokenizer::Tokenizer,
 };
 use neuroshard_network::{Handle, Network, NetworkConfig};
 use std::{os::unix::fs::MetadataExt, time::Duration};
@@ -13,9 +14,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 fn dataset(folder: &Path, foreign: bool) -> Dataset {
 	// 3,000 tokens are 6,000 bytes, in a file of two chunks.
 	let shape = DatasetShape { tokens_per_shard: 3_000, shard_count: 2, held_out: 1 };
-	let loader = Loader::new(folder, shape).unwrap();
+	let corpus = Corpus { root: [0; 32], shards: 2, tokens_per_shard: 3_000, width: TokenWidth::Two };
+	let loader = Loader::new(folder, shape, 288).unwrap();
 	let shard_roots = [root(0), root(1)].into();
-	Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots, shape, checked: Arc::default(), loader }
+	Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots, corpus, checked: Arc::default(), loader }
 }
 
 fn content(byte: u8) -> Vec<u8> {
@@ -69,7 +71,7 @@ fn built(base: &Path, word: &str) -> (PathBuf, Manifest) {
 	std::fs::write(&text, word.repeat(6_000)).unwrap();
 	let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
 	let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
-	let manifest = build(&corpus, &options, &folder).unwrap().manifest.on_chain().unwrap();
+	let manifest = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().manifest.on_chain().unwrap();
 	(folder, manifest)
 }
 

@@ -13,6 +13,7 @@ use neuroshard_types::{RoundIndex, RunId, H256};
 impl Tasks {
 	pub(super) async fn build_genesis(&self, moment: &Moment) -> Result<Effect, WorkerError> {
 		self.offer_dataset(moment).await?;
+		self.keep_tokenizer(moment).await?;
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let (store, folder) = (self.content.store.clone(), self.content.checkpoint_folder(run));
 		let root = config.genesis_root;
@@ -34,6 +35,7 @@ impl Tasks {
 
 	pub(super) async fn fetch_checkpoint(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
 		self.offer_dataset(moment).await?;
+		self.keep_tokenizer(moment).await?;
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let folder = self.content.checkpoint_folder(run);
 		// The newest one before a restart may still be the newest one.
@@ -73,6 +75,7 @@ impl Tasks {
 	}
 
 	pub(super) async fn adopt(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
+		self.keep_tokenizer(moment).await?;
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let folder = self.content.checkpoint_folder(run);
 		let job = self.compute.run(move |state| {

@@ -15,6 +15,17 @@ impl Tasks {
 		}
 	}
 
+	/// Has the run's tokenizer lie beside its checkpoint, for who makes text with it. Training needs none, so that a worker goes on without it.
+	pub(super) async fn keep_tokenizer(&self, moment: &Moment) -> Result<(), WorkerError> {
+		let run = moment.run()?;
+		let config = &run.view.config;
+		let peers = moment.book.all();
+		if let Err(error) = self.content.keep_tokenizer(run.id, config.dataset, config.tokenizer, &peers).await {
+			tracing::warn!("the tokenizer of run {} is not here, so that its model writes no text on this machine yet: {error}", run.id);
+		}
+		Ok(())
+	}
+
 	/// The run's dataset: from the operator's folder, or with the list of shards that peers give.
 	pub(super) async fn dataset(&self, moment: &Moment) -> Result<Dataset, WorkerError> {
 		self.content.dataset(&moment.seen.at, moment.run()?.view.config.dataset, &self.dataset, &moment.book.all()).await

@@ -6,6 +6,7 @@ use crate::{
 	participant::decide::view::{uptime_hour, NextCheckpoint},
 };
 use neuroshard_types::{
+	dataset::Tokenizer,
 	run::{Attestation, MissingReport, PhaseDurations, RunConfig, RunView, Work, REPORTED_FOR},
 	AccountId, Aggregator, ModelConfig, TrainConfig, F32, NEURO,
 };
@@ -82,6 +83,7 @@ fn config() -> RunConfig {
 		min_bond: NEURO,
 		rounds: Some(4),
 		durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
+		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
 	}
 }

@@ -3,7 +3,7 @@
 //! The library numbers added tokens that its model does not know by their order. So they are put into the model's vocabulary first. No text is
 //! made into them by that: nothing is merged into them.
 
-use super::text::TextError;
+use super::TokenizerError;
 use neuroshard_support::json_file;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,14 +26,14 @@ fn with_parts(words: String) -> String {
 /// The tokenizer in `json`, which neither cuts nor fills up prompts.
 ///
 /// # Errors
-/// [`TextError::Json`], [`TextError::Ids`] or [`TextError::Tokenizer`].
-pub(super) fn read(json: &[u8]) -> Result<Tokenizer, TextError> {
-	let mut file: Value = json_file::parse(json).map_err(TextError::Json)?;
+/// [`TokenizerError::Json`], [`TokenizerError::Ids`] or [`TokenizerError::Tokenizer`].
+pub fn read(json: &[u8]) -> Result<Tokenizer, TokenizerError> {
+	let mut file: Value = json_file::parse(json).map_err(TokenizerError::Json)?;
 	let added = added(&file)?;
 	if let Some(vocab) = file.pointer_mut("/model/vocab").and_then(Value::as_object_mut) {
 		let others = vocab.iter().filter_map(|(text, id)| Some((u32::try_from(id.as_u64()?).ok()?, text)));
 		if let Some((id, other)) = others.into_iter().find(|(id, text)| added.get(id).is_some_and(|own| own != *text)) {
-			return Err(TextError::Ids(format!("{id} is that of {other:?} and of {:?}", added[&id])));
+			return Err(TokenizerError::Ids(format!("{id} is that of {other:?} and of {:?}", added[&id])));
 		}
 		for (id, text) in &added {
 			vocab.entry(text.clone()).or_insert_with(|| (*id).into());
@@ -42,30 +42,30 @@ pub(super) fn read(json: &[u8]) -> Result<Tokenizer, TextError> {
 	if let Some(listed) = file.get_mut("added_tokens").and_then(Value::as_array_mut) {
 		listed.sort_by_key(|token| token.get("id").and_then(Value::as_u64));
 	}
-	let mut tokenizer: Tokenizer = json_file::take(file).map_err(|words| TextError::Json(with_parts(words)))?;
+	let mut tokenizer: Tokenizer = json_file::take(file).map_err(|words| TokenizerError::Json(with_parts(words)))?;
 	for (id, text) in &added {
 		let own = tokenizer.token_to_id(text);
 		if own != Some(*id) {
 			let own = own.map_or_else(|| "none".to_owned(), |own| own.to_string());
-			return Err(TextError::Ids(format!("{text:?} is listed as {id}, and becomes {own}")));
+			return Err(TokenizerError::Ids(format!("{text:?} is listed as {id}, and becomes {own}")));
 		}
 	}
 	tokenizer.with_padding(None);
-	tokenizer.with_truncation(None).map_err(TextError::Tokenizer)?;
+	tokenizer.with_truncation(None).map_err(TokenizerError::Tokenizer)?;
 	Ok(tokenizer)
 }
 
 /// The added tokens by their numbers.
-fn added(file: &Value) -> Result<BTreeMap<u32, String>, TextError> {
+fn added(file: &Value) -> Result<BTreeMap<u32, String>, TokenizerError> {
 	let (mut added, mut texts) = (BTreeMap::new(), BTreeSet::new());
 	for token in file.get("added_tokens").and_then(Value::as_array).into_iter().flatten() {
 		let id = token.get("id").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
 		let text = token.get("content").and_then(Value::as_str).filter(|text| !text.is_empty());
 		let (Some(id), Some(text)) = (id, text) else {
-			return Err(TextError::Ids(format!("an added token lacks a number or a text: {token}")));
+			return Err(TokenizerError::Ids(format!("an added token lacks a number or a text: {token}")));
 		};
 		if !texts.insert(text) || added.insert(id, text.to_owned()).is_some_and(|other| other != text) {
-			return Err(TextError::Ids(format!("{id}, {text:?}, is listed twice")));
+			return Err(TokenizerError::Ids(format!("{id}, {text:?}, is listed twice")));
 		}
 	}
 	Ok(added)

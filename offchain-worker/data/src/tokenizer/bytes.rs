@@ -2,20 +2,20 @@
 //!
 //! A token is a byte: id = byte value. Id 256 ends a document; 257 to 287 are reserved, so that the vocabulary is a
 //! multiple of 32 as the graph asks. The same tokenizer is written as a Hugging Face `tokenizer.json` (ByteLevel BPE
-//! without merges), whose Blake2-256 is the `tokenizer_hash` of every manifest built with it.
+//! without merges).
 
-use neuroshard_types::{dataset::TOKENIZER_VOCAB, H256};
+use neuroshard_types::dataset::{TextTokens, BYTE_VOCAB};
 
 /// Rows of the embedding: 256 bytes, the document separator, 31 reserved ids.
-pub const VOCAB: u32 = TOKENIZER_VOCAB;
+pub const VOCAB: u32 = BYTE_VOCAB;
 /// Ends a document and begins the next one.
-pub const END_OF_TEXT: u16 = 256;
+pub const END_OF_TEXT: u32 = TextTokens::BYTES.end;
 /// Text form of [`END_OF_TEXT`] in the Hugging Face files.
 pub const END_OF_TEXT_TEXT: &str = "<|endoftext|>";
 
 /// The tokens of `text`, one a byte, without a separator.
-pub fn encode(text: &[u8]) -> impl Iterator<Item = u16> + '_ {
-	text.iter().map(|byte| u16::from(*byte))
+pub fn encode(text: &[u8]) -> impl Iterator<Item = u32> + '_ {
+	text.iter().map(|byte| u32::from(*byte))
 }
 
 /// The text of `tokens`. Special and unknown ids are left out; bytes that are not UTF-8 become U+FFFD.
@@ -36,15 +36,15 @@ fn byte_character(byte: u8) -> char {
 }
 
 fn special_text(id: u32) -> String {
-	match id == u32::from(END_OF_TEXT) {
+	match id == END_OF_TEXT {
 		true => END_OF_TEXT_TEXT.into(),
-		false => format!("<|reserved_{}|>", id - u32::from(END_OF_TEXT)),
+		false => format!("<|reserved_{}|>", id - END_OF_TEXT),
 	}
 }
 
 /// Returns whether this project's vocabulary has the token `text` at `id` for later use only: no text has it.
 pub fn is_reserved(id: u32, text: &str) -> bool {
-	id > u32::from(END_OF_TEXT) && id < VOCAB && text == special_text(id)
+	id > END_OF_TEXT && id < VOCAB && text == special_text(id)
 }
 
 /// `text` as a JSON string literal. The texts here need no other escapes.
@@ -55,7 +55,7 @@ fn quoted(text: &str) -> String {
 /// The Hugging Face `tokenizer.json`, byte for byte the same on every machine: it is written as text, because the key
 /// order of a JSON library may depend on how that library was built.
 pub fn tokenizer_json() -> String {
-	let specials = || u32::from(END_OF_TEXT)..VOCAB;
+	let specials = || END_OF_TEXT..VOCAB;
 	let added: Vec<String> = specials()
 		.map(|id| {
 			format!(
@@ -118,26 +118,6 @@ pub fn exported_tokenizer_json() -> String {
 	tokenizer_json().replace("\"post_processor\": null", &format!("\"post_processor\": {processor}"))
 }
 
-/// The Hugging Face `tokenizer_config.json` that goes with [`exported_tokenizer_json`].
-pub fn tokenizer_config_json(max_seq: u32) -> String {
-	format!(
-		r#"{{
-  "tokenizer_class": "PreTrainedTokenizerFast",
-  "model_max_length": {max_seq},
-  "add_bos_token": true,
-  "bos_token": "{END_OF_TEXT_TEXT}",
-  "eos_token": "{END_OF_TEXT_TEXT}",
-  "clean_up_tokenization_spaces": false
-}}
-"#
-	)
-}
-
-/// Blake2-256 of [`tokenizer_json`].
-pub fn tokenizer_hash() -> H256 {
-	super::blake2_256(tokenizer_json().as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -147,7 +127,7 @@ mod tests {
 	#[test]
 	fn text_survives_encoding_and_decoding() {
 		let text = "fn main() { println!(\"Grüße, 世界\"); }\n";
-		let tokens = encode(text.as_bytes()).map(u32::from);
+		let tokens = encode(text.as_bytes());
 		assert_eq!(decode(tokens), text);
 	}
 
