@@ -7,7 +7,8 @@ use neuroshard_data::{
 	dataset::{build, dataset_root, entropy, rebuild, shard_path, verify, verify_against, BuildOptions, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
-	tokenizer, DataError,
+	tokenizer::{bytes, Tokenizer},
+	DataError,
 };
 use neuroshard_types::{
 	assignment::{training_windows, Window},
@@ -28,7 +29,7 @@ fn corpus(documents: u32) -> Corpus {
 }
 
 fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {
-	BuildOptions { name: "lines".into(), licence: "CC0-1.0".into(), tokens_per_shard, held_out }
+	BuildOptions { name: "lines".into(), licence: "CC0-1.0".into(), tokens_per_shard, held_out, vocab: 0 }
 }
 
 /// Shards of 5,000 tokens: two full chunks and a padded one.
