@@ -305,3 +305,24 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.
 	Ok(builder.finish())
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn logits_of_2048_tokens_and_any_vocabulary_take_no_more_than_128_mib() {
+		let model = ModelConfig::tiny();
+		for (vocab, rows) in [(288, 2_048), (16_384, 2_048), (32_768, 1_024), (65_536, 512), (151_936, 192), (1 << 20, 32)] {
+			for gradients in [false, true] {
+				let sizes = Sizes { vocab, ..Sizes::new(&model, 8, 256).unwrap() };
+				let mut builder = Builder::new(&model).unwrap();
+				let block = builder.logits_block(&sizes, gradients).unwrap();
+				assert_eq!(block, LogitsBlock { offset: 0, rows, later: None });
+				let bytes = 4 * builder.plan.arena_len;
+				assert_eq!(bytes, 4 * u64::from(rows) * u64::from(vocab), "vocabulary {vocab}");
+				assert!(bytes <= 128 << 20, "vocabulary {vocab}");
+			}
+		}
+	}
+}
