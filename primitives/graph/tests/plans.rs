@@ -130,8 +130,8 @@ fn logits_of_a_large_vocabulary_take_no_more_than_256_mib() {
 }
 
 #[test]
-fn rows_of_logits_at_a_time_are_multiples_of_32_and_all_of_a_small_vocabulary() {
-	for (vocab, batch, rows) in [(64, 2, 64), (64, 264, 4_096), (8_192, 64, 2_048), (65_536, 64, 512), (60_000, 20, 320)] {
+fn rows_of_logits_at_a_time_are_multiples_of_32_and_at_most_512() {
+	for (vocab, batch, rows) in [(64, 2, 64), (64, 17, 288), (64, 264, 512), (65_536, 64, 512), (60_000, 20, 320)] {
 		let model = ModelConfig { vocab, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() };
 		let train = TrainConfig { batch, seq_len: 32, validation_sequences: batch, ..tiny_train() };
 		for plan in [Plan::training(&model, &train).unwrap(), Plan::validation(&model, &train).unwrap()] {

@@ -26,6 +26,8 @@ const CHAIN: u32 = 4_096;
 const _: () = assert!(CHAIN as usize == SEGMENT);
 /// Most logits in memory at a time, 128 MiB of them; of a vocabulary so large that 32 rows are more, 32 rows.
 const LOGITS: u32 = 1 << 25;
+/// Most rows of logits at a time: with more, products are no faster, and logits leave the caches.
+const LOGIT_ROWS: u32 = 512;
 /// Most deltas of an outer step.
 pub const MAX_DELTAS: u32 = 128;
 
