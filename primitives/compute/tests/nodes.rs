@@ -10,7 +10,7 @@ mod common;
 use common::{lively_theta, random_tokens, tiny_model, tiny_train};
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
 use neuroshard_graph::{
-	graph::{Node, Op, Place, Product, TensorId},
+	graph::{Extent, Node, Op, Place, Product, TensorId},
 	plan::Plan,
 	ModelConfig, TrainConfig,
 };
@@ -223,9 +223,9 @@ impl Interpreter<'_> {
 
 	/// The part of a row that counts: all logits, or the scores of the keys up to the query.
 	fn seen<'v>(&self, node: &Node, row: usize, x: &'v [f32]) -> &'v [f32] {
-		match self.plan.tensor(node.inputs[0].tensor).unwrap().place {
-			Place::Fused => &x[..row % self.train.seq_len as usize + 1],
-			_ => x,
+		match node.op {
+			Op::RowMax(Extent::Row) | Op::ExpSum(Extent::Row) => x,
+			_ => &x[..row % self.train.seq_len as usize + 1],
 		}
 	}
 
@@ -361,6 +361,14 @@ fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
 #[test]
 fn a_step_with_grouped_heads_and_a_tied_head() {
 	node_by_node_equals_fused(&tiny_model(), &tiny_train());
+}
+
+#[test]
+fn a_step_of_more_than_4096_tokens() {
+	let train = TrainConfig { batch: 130, ..tiny_train() };
+	for tied in [true, false] {
+		node_by_node_equals_fused(&ModelConfig { tied, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() }, &train);
+	}
 }
 
 #[test]

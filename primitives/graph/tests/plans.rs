@@ -115,6 +115,34 @@ fn arena_buffers_are_aligned_and_never_overlap_in_part() {
 }
 
 #[test]
+fn logits_of_a_large_vocabulary_take_no_more_than_256_mib() {
+	let model = ModelConfig { vocab: 65_536, dim: 256, heads: 8, kv_heads: 8, ffn: 768, layers: 2, max_seq: 256, ..tiny_model() };
+	let train = TrainConfig { batch: 8, seq_len: 256, validation_sequences: 8, ..tiny_train() };
+	let small = ModelConfig { vocab: 32, ..model.clone() };
+	// Vectors of the model's size, and all logits, beside the same buffers.
+	let more = |plan: fn(&ModelConfig, &TrainConfig) -> Result<Plan, ConfigError>, vectors: u64| {
+		let [large, small] = [&model, &small].map(|model| plan(model, &train).unwrap().arena_len());
+		4 * (large - small - vectors * u64::from(model.vocab - 32) * 256)
+	};
+	for bytes in [more(Plan::training, 4), more(Plan::validation, 1)] {
+		assert!((64 << 20..=256 << 20).contains(&bytes), "{bytes} bytes, where all logits together are 512 MiB");
+	}
+}
+
+#[test]
+fn rows_of_logits_at_a_time_are_multiples_of_32_and_at_most_512() {
+	for (vocab, batch, rows) in [(64, 2, 64), (64, 17, 288), (64, 264, 512), (65_536, 64, 512), (60_000, 20, 320)] {
+		let model = ModelConfig { vocab, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() };
+		let train = TrainConfig { batch, seq_len: 32, validation_sequences: batch, ..tiny_train() };
+		for plan in [Plan::training(&model, &train).unwrap(), Plan::validation(&model, &train).unwrap()] {
+			let job = plan.job.unwrap();
+			assert_eq!(job.logits.rows, rows, "vocabulary {vocab}, batch {batch}");
+			assert_eq!(job.logits.later.is_some(), job.update.is_some() && batch * 32 > 4_096);
+		}
+	}
+}
+
+#[test]
 fn a_large_product_is_split_by_rows() {
 	let (model, train) = wide();
 	let plan = Plan::training(&model, &train).unwrap();

@@ -1,13 +1,16 @@
 //! Executes the stages of a plan on an arena.
 
-use super::{SetupError, StepError};
+use super::{
+	loss::{Gradients, Head, Rows},
+	SetupError, StepError,
+};
 use crate::native::Exec;
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig},
 	corpus::known,
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
-	plan::{ArenaJob, Plan, Sizes},
+	plan::{ArenaJob, LogitsBlock, Plan, Sizes},
 };
 use neuroshard_kernels::{
 	scalar::{self, AttentionBackward, RmsBackward},
@@ -26,6 +29,8 @@ pub(super) struct Runner {
 	batch: usize,
 	seq: usize,
 	tokens: usize,
+	/// Most rows of logits at a time.
+	pub logit_rows: usize,
 	vocab: usize,
 	attention: AttentionDims,
 	eps: f32,
@@ -79,6 +84,7 @@ impl Runner {
 			batch,
 			seq,
 			tokens,
+			logit_rows: size(job.logits.rows)?,
 			vocab: size(vocab)?,
 			attention,
 			eps: model.norm_eps.get(),
@@ -166,6 +172,8 @@ impl Runner {
 				let [x, r, w, y] = parts(arena, [input(0), input(1), input(2), output(0)]);
 				exec.rms_apply(x, r, w, y);
 			}
+			// The gradient of the logits is gone: what is made of it came with the losses.
+			Op::Product(_) if input(0).is_empty() => {}
 			Op::Product(kind) => self.product(arena, stage, kind),
 			Op::Rope { heads } => {
 				exec.rope_forward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
@@ -178,14 +186,7 @@ impl Runner {
 				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
 				exec.swiglu_forward(gate, up, h);
 			}
-			Op::ExpSum(_) => {
-				let [logits, max, sum] = parts(arena, [input(0), input(1), output(0)]);
-				exec.cross_entropy_stats(logits, self.vocab, max, sum);
-			}
-			Op::LossRows => {
-				let [logits, max, sum, loss] = parts(arena, [input(0), input(2), input(3), output(0)]);
-				exec.cross_entropy_loss(logits, self.vocab, &self.targets, max, sum, loss);
-			}
+			Op::LossRows => self.losses(arena, index),
 			Op::TileSums => {
 				let [x, partials] = parts(arena, [input(0), output(0)]);
 				let (sums, rest) = partials.split_at_mut(tile_count(x.len(), 1));
@@ -195,10 +196,6 @@ impl Runner {
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {
 				arena[output(0).start] = arena[input(0).start] * self.inverse_tokens();
-			}
-			Op::LossBack => {
-				let [logits, max, sum] = parts(arena, [output(0), input(2), input(3)]);
-				exec.cross_entropy_backward(logits, self.vocab, &self.targets, max, sum, self.inverse_tokens());
 			}
 			Op::RmsBackStats => {
 				let [dy, x, r, w, k] = parts(arena, [input(0), input(1), input(2), input(3), output(0)]);
@@ -236,10 +233,10 @@ impl Runner {
 					exec.adamw(step, p, m, v, g);
 				}
 			}
-			// The maximum comes with the sum, gradients of queries and keys with that of values.
-			Op::RowMax(_) | Op::QueryBack | Op::KeyBack => {}
+			// Maxima and sums come with the losses, gradients of queries and keys with that of values.
+			Op::RowMax(_) | Op::ExpSum(_) | Op::QueryBack | Op::KeyBack => {}
 			// Always fused.
-			Op::Scores | Op::Softmax | Op::HeadDots | Op::ProbabilityBack | Op::ScoreBack => {}
+			Op::LossBack | Op::Scores | Op::Softmax | Op::HeadDots | Op::ProbabilityBack | Op::ScoreBack => {}
 			// Jobs on checkpoints, which have no arena.
 			Op::Init
 			| Op::Delta
@@ -285,6 +282,26 @@ impl Runner {
 			Product::Tn => self.exec.matmul_tn(dims, a, b, c, start),
 			Product::Int8 => self.exec.matmul_int8(dims, a, b, c, start),
 		}
+	}
+
+	/// The four stages that end with the LossRows at `index`, and in a training step the three that begin with LossBack.
+	fn losses(&self, arena: &mut [f32], index: usize) {
+		let stages = self.plan.stages();
+		let [logits, max, sum, loss] = &stages[index - 3..=index] else { return };
+		let output = |stage: &Stage| self.range(self.plan.outputs(stage)[0]);
+		let [h, w] = [0, 1].map(|n| self.range(self.plan.inputs(logits)[n].0));
+		let [max, sum, loss] = [max, sum, loss].map(output);
+		let LogitsBlock { offset, later, .. } = self.job.logits;
+		// Within the arena, whose length fits.
+		let room = |offset: u64, len: usize| offset as usize..offset as usize + len;
+		let block = room(offset, self.logit_rows * self.vocab);
+		let later = later.map_or(0..0, |offset| room(offset, w.len()));
+		let back = stages[index..].iter().position(|stage| stage.op == Op::LossBack);
+		let [dh, dw] = back.map_or([0..0, 0..0], |back| [1, 2].map(|after| output(&stages[index + back + after])));
+		let [h, w, max, sum, loss, block, dh, dw, later] = parts(arena, [h, w, max, sum, loss, block, dh, dw, later]);
+		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_tokens: self.inverse_tokens() });
+		let head = Head { h, w, targets: &self.targets };
+		head.cross_entropy(&self.exec, self.logit_rows, block, Rows { max, sum, loss }, gradients);
 	}
 
 	/// The five stages that end with the Context at `index`.

@@ -156,3 +156,68 @@ impl Trainer {
 		Ok(outcome)
 	}
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{exec::Arena, trace::Trace};
+	use neuroshard_graph::{graph::Op, init::theta_0};
+
+	fn bits(values: &[f32]) -> Vec<u32> {
+		values.iter().map(|value| value.to_bits()).collect()
+	}
+
+	/// Two steps with logits of so many rows at a time against their traces.
+	fn steps_are_those_of_their_traces(model: &ModelConfig, train: &TrainConfig, sizes: &[usize]) {
+		let exec = Arc::new(Exec::new(2).unwrap());
+		let layout = ParamLayout::new(model).unwrap();
+		let batch = |step: u32| -> Vec<_> {
+			let places = 0..train.batch * (train.seq_len + 1);
+			places.map(|place| ((place + 77 * step) * 7_919 % 1_009 % model.vocab).try_into().unwrap()).collect()
+		};
+		let mut state = [theta_0(model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]];
+		let mut expected = Vec::new();
+		for step in 0..2 {
+			let trace = Trace::step(&exec, model, train, state.each_ref().map(|vector| &vector[..]), &batch(step), 0, step).unwrap();
+			let plan = trace.plan();
+			let loss = trace.tensor(plan.job.unwrap().loss)[0];
+			let squares = plan.stages().iter().find(|stage| stage.op == Op::SquareTiles).unwrap();
+			let gradient: Vec<f32> = plan.inputs(squares).iter().flat_map(|&(id, _)| trace.tensor(id)).copied().collect();
+			state = [0, 1, 2].map(|result| trace.result(result));
+			expected.push((loss.to_bits(), bits(&gradient), state.each_ref().map(|vector| bits(vector))));
+		}
+		for (threads, &rows) in [1, 2].into_iter().flat_map(|threads| sizes.iter().map(move |rows| (threads, rows))) {
+			let mut trainer = Trainer::new(Arc::new(Exec::new(threads).unwrap()), model, train).unwrap();
+			assert!(rows <= trainer.runner.logit_rows);
+			trainer.runner.logit_rows = rows;
+			let mut arena = Arena::new(trainer.arena_len());
+			arena.fill(f32::NAN);
+			trainer.theta_mut(&mut arena).copy_from_slice(&theta_0(model, &layout, &train.seed));
+			trainer.reset_moments(&mut arena);
+			for (step, (loss, gradient, state)) in (0..).zip(&expected) {
+				let outcome = trainer.train_step(&mut arena, &batch(step), step.into(), u64::from(step) + 1).unwrap();
+				let what = format!("step {step}, {rows} rows at a time, {threads} thread(s)");
+				assert_eq!(outcome.loss.to_bits(), *loss, "{what}");
+				assert!(bits(trainer.gradient(&arena)) == *gradient, "gradient, {what}");
+				let vectors = [trainer.theta(&arena), trainer.first_moment(&arena), trainer.second_moment(&arena)];
+				assert!(vectors.map(bits) == *state, "state, {what}");
+			}
+		}
+	}
+
+	#[test]
+	fn a_step_has_the_same_bits_with_logits_of_any_number_of_rows_at_a_time() {
+		let train = TrainConfig { batch: 3, ..TrainConfig::tiny() };
+		for (vocab, tied) in [(64, true), (320, false), (1_056, true)] {
+			steps_are_those_of_their_traces(&ModelConfig { vocab, tied, ..ModelConfig::tiny() }, &train, &[32, 64, 96]);
+		}
+	}
+
+	#[test]
+	fn a_step_of_more_than_4096_tokens_has_the_same_bits_with_logits_of_any_number_of_rows_at_a_time() {
+		for (batch, tied) in [(129, true), (264, true), (264, false)] {
+			let train = TrainConfig { batch, ..TrainConfig::tiny() };
+			steps_are_those_of_their_traces(&ModelConfig { tied, ..ModelConfig::tiny() }, &train, &[96, 416, 512]);
+		}
+	}
+}

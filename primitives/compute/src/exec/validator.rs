@@ -97,3 +97,44 @@ impl Validator {
 		}
 	}
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{
+		exec::{Arena, Trainer},
+		trace::Trace,
+	};
+	use core::convert::Infallible;
+	use neuroshard_graph::init::theta_0;
+
+	#[test]
+	fn the_loss_of_a_batch_is_that_of_its_step_with_logits_of_any_number_of_rows_at_a_time() {
+		for (batch, tied) in [(3, true), (3, false), (130, true)] {
+			let model = ModelConfig { tied, ..ModelConfig::tiny() };
+			let train = TrainConfig { batch, validation_sequences: batch, ..TrainConfig::tiny() };
+			let layout = ParamLayout::new(&model).unwrap();
+			let (theta, zeros) = (theta_0(&model, &layout, &train.seed), vec![0.0; layout.len()]);
+			let places = 0..batch * (train.seq_len + 1);
+			let tokens: Vec<_> = places.map(|place| (place * 7_919 % 1_009 % model.vocab).try_into().unwrap()).collect();
+			let exec = Arc::new(Exec::new(2).unwrap());
+			let trace = Trace::step(&exec, &model, &train, [&theta, &zeros, &zeros], &tokens, 0, 0).unwrap();
+			let expected = trace.tensor(trace.plan().job.unwrap().loss)[0];
+			for rows in [32, 64, 96] {
+				let mut validator = Validator::new(exec.clone(), &model, &train).unwrap();
+				validator.runner.logit_rows = rows;
+				let mut arena = Arena::new(validator.arena_len());
+				arena.fill(f32::NAN);
+				arena[..theta.len()].copy_from_slice(&theta);
+				let loss = validator.loss(&mut arena, |sequence, buffer| {
+					let first = sequence as usize * buffer.len();
+					buffer.copy_from_slice(&tokens[first..first + buffer.len()]);
+					Ok::<_, Infallible>(())
+				});
+				assert_eq!(loss.unwrap().to_bits(), expected.to_bits(), "{batch} sequences, {rows} rows at a time");
+				// The arena of training is the larger one.
+				assert!(validator.arena_len() <= Trainer::new(exec.clone(), &model, &train).unwrap().arena_len());
+			}
+		}
+	}
+}

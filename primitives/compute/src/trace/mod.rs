@@ -1,19 +1,22 @@
 //! Traces: a job with every tensor at hand, fused ones included, as a dispute about it needs them.
 //!
 //! A trace computes the same bits as [`crate::exec`] does, stage by stage, and hashes every tile while it is in a cache. Of the backward
-//! pass it keeps what passes from layer to layer: the rest is computed again if a game asks for it, which takes no more than a layer.
+//! pass it keeps what passes from layer to layer: the rest is computed again if a game asks for it, which takes no more than a layer. Of a step it
+//! keeps no logits either, and no gradient of them.
 
 mod checkpoint;
 mod hashes;
+mod loss;
 mod reading;
 mod step;
 
 use crate::exec::{Arena, Exec};
 use hashes::written_hashes;
+use loss::{Band, Streamed};
 use neuroshard_graph::{
 	cell::{Address, Cell},
 	config::ConfigError,
-	graph::{Op, Origin, Product, Stage, TensorId},
+	graph::{Op, Origin, Product, TensorId},
 	merkle::{merkle_root, Hash},
 	plan::{Plan, ALIGNMENT},
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS, SIDE},
@@ -41,6 +44,10 @@ pub struct Trace {
 	/// Of a training step, or of reading a text.
 	batch: Option<Batch>,
 	mistake: Option<Mistake>,
+	/// Logits and their gradient, which are not kept.
+	streamed: Option<Streamed>,
+	/// Of either the row of tiles that was asked for last.
+	bands: Mutex<[Option<Band>; 2]>,
 	/// Values of what stages write and is kept, as far as there is room.
 	arena: Arena,
 	/// By number: where in the arena a tensor lies; empty for one that does not.
@@ -83,8 +90,25 @@ impl Trace {
 		let tensors = (0..count).map(|_| OnceLock::new()).collect();
 		let hashes = (0..count).map(|_| OnceLock::new()).collect();
 		let (exec, batch, mistake, results, spare) = (exec.clone(), None, None, OnceLock::new(), Mutex::default());
-		let decoded = OnceLock::new();
-		Ok(Self { exec, plan, parameters, vectors, given, decoded, batch, mistake, arena, places, tensors, hashes, results, spare })
+		let (decoded, streamed, bands) = (OnceLock::new(), Streamed::of(&plan), Mutex::default());
+		Ok(Self {
+			exec,
+			plan,
+			parameters,
+			vectors,
+			given,
+			decoded,
+			batch,
+			mistake,
+			streamed,
+			bands,
+			arena,
+			places,
+			tensors,
+			hashes,
+			results,
+			spare,
+		})
 	}
 
 	/// Computes and hashes what the first `count` stages write, into `arena` from element `used` on, which is one of [`ALIGNMENT`], and where
@@ -95,8 +119,14 @@ impl Trace {
 			self.plan.inputs(stage).iter().for_each(|(id, _)| last_reader[id.0 as usize] = Some(index));
 		}
 		for (index, stage) in self.plan.stages().iter().enumerate().take(count) {
-			let ids = self.plan.outputs(stage);
-			let places = self.room(stage, used).filter(|places| places.last().is_some_and(|last| last.end <= arena.len()));
+			let streamed = self.streamed.filter(|streamed| streamed.begins(index));
+			let ids = match streamed {
+				Some(streamed) => streamed.kept(&self.plan),
+				None if self.is_streamed(index) => Vec::new(),
+				None => self.plan.outputs(stage).to_vec(),
+			};
+			let keeps = streamed.is_some() || !passes(stage.op);
+			let places = keeps.then(|| self.room(&ids, used)).filter(|places| places.last().is_some_and(|last| last.end <= arena.len()));
 			if let Some(places) = places {
 				let (written, mut free) = arena.split_at_mut(used);
 				let mut outputs = Vec::new();
@@ -106,13 +136,13 @@ impl Trace {
 					outputs.push(&mut output[place.start - used..]);
 					(free, used) = (rest, place.end);
 				}
-				self.compute(index, written, &mut outputs);
+				self.compute_new(index, streamed, written, &mut outputs);
 				for ((id, values), place) in ids.iter().zip(outputs).zip(places) {
 					self.hashes[id.0 as usize] = self.hashes_of(*id, values).into();
 					self.places[id.0 as usize] = place;
 				}
-			} else {
-				let outputs = self.stage(index, &arena);
+			} else if !ids.is_empty() {
+				let outputs = self.in_memory(&ids, |outputs| self.compute_new(index, streamed, &arena, outputs));
 				for (id, values) in ids.iter().zip(outputs) {
 					self.hashes[id.0 as usize] = self.hashes_of(*id, &values).into();
 					self.tensors[id.0 as usize] = values.into();
@@ -121,7 +151,7 @@ impl Trace {
 			for &(id, _) in self.plan.inputs(stage) {
 				let at = id.0 as usize;
 				let writer = match self.plan.origin(id) {
-					Some(Origin::Stage { stage, .. }) => self.plan.stages().get(stage as usize),
+					Some(Origin::Stage { stage, .. }) if !self.is_streamed(stage as usize) => self.plan.stages().get(stage as usize),
 					_ => None,
 				};
 				if last_reader[at] == Some(index) && writer.is_some_and(|writer| passes(writer.op)) {
@@ -133,18 +163,20 @@ impl Trace {
 		self.arena = arena;
 	}
 
-	/// Consecutive places for what a stage writes, from `used` on; `None` if it is not kept.
-	fn room(&self, stage: &Stage, mut used: usize) -> Option<Vec<Range<usize>>> {
-		if passes(stage.op) {
-			return None;
-		}
-		let places = self.plan.outputs(stage).iter().map(|&id| {
+	/// Whether stage `index` is computed together with the logits.
+	fn is_streamed(&self, index: usize) -> bool {
+		self.streamed.is_some_and(|streamed| streamed.covers(index))
+	}
+
+	/// Consecutive places for tensors, from `used` on.
+	fn room(&self, ids: &[TensorId], mut used: usize) -> Vec<Range<usize>> {
+		let places = ids.iter().map(|&id| {
 			let (rows, cols) = self.shape(id);
 			let start = used.next_multiple_of(ALIGNMENT as usize);
 			used = start + rows * cols;
 			start..used
 		});
-		Some(places.collect())
+		places.collect()
 	}
 
 	/// Gives the arena back; what this trace has written into it means nothing any more.
@@ -155,10 +187,23 @@ impl Trace {
 	/// What stage `index` writes, with `arena` as far as it is written.
 	fn stage(&self, index: usize, arena: &[f32]) -> Vec<Vec<f32>> {
 		let Some(stage) = self.plan.stages().get(index) else { return Vec::new() };
-		let shapes = self.plan.outputs(stage).iter().map(|&id| self.shape(id));
+		self.in_memory(self.plan.outputs(stage), |outputs| self.compute(index, arena, outputs))
+	}
+
+	/// What `write` writes to memory for these tensors.
+	fn in_memory(&self, ids: &[TensorId], write: impl FnOnce(&mut [&mut [f32]])) -> Vec<Vec<f32>> {
+		let shapes = ids.iter().map(|&id| self.shape(id));
 		let mut outputs: Vec<Vec<f32>> = shapes.map(|(rows, cols)| self.memory(rows * cols)).collect();
-		self.compute(index, arena, &mut outputs.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+		write(&mut outputs.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
 		outputs
+	}
+
+	/// Computes what stage `index` writes when its turn comes: with logits all that is kept of them.
+	fn compute_new(&self, index: usize, streamed: Option<Streamed>, arena: &[f32], outputs: &mut [&mut [f32]]) {
+		match (streamed, &self.batch) {
+			(Some(streamed), Some(batch)) => self.losses(streamed, batch, arena, outputs),
+			_ => self.compute(index, arena, outputs),
+		}
 	}
 
 	/// Computes what stage `index` writes from its inputs, with the mistake if it is made here.
@@ -270,13 +315,20 @@ impl Trace {
 	pub fn tile_values(&self, tensor: TensorId, row: u32, col: u32) -> Option<Box<Tile>> {
 		let (rows, cols) = self.shape(tensor);
 		let (top, left) = (row as usize * SIDE, col as usize * SIDE);
-		let values = self.tensor(tensor);
-		if top >= rows || left >= cols || values.is_empty() {
+		if top >= rows || left >= cols {
+			return None;
+		}
+		let band = self.band(tensor, row);
+		let values = match &band {
+			Some(band) => band,
+			None => self.tensor(tensor).get(top * cols..).unwrap_or_default(),
+		};
+		if values.is_empty() {
 			return None;
 		}
 		let mut tile = Box::new([0.0; NUMBERS]);
-		for (line, out) in (top..rows.min(top + SIDE)).zip(tile.chunks_exact_mut(SIDE)) {
-			let part = &values[line * cols + left..line * cols + cols.min(left + SIDE)];
+		for (line, out) in values.chunks_exact(cols).take(SIDE).zip(tile.chunks_exact_mut(SIDE)) {
+			let part = &line[left..cols.min(left + SIDE)];
 			out[..part.len()].copy_from_slice(part);
 		}
 		Some(tile)

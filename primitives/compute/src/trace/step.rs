@@ -51,10 +51,16 @@ pub struct Mistake {
 
 impl Mistake {
 	pub(super) fn happen(&self, outputs: &mut [&mut [f32]]) {
-		let output = outputs.get_mut(self.output as usize).filter(|values| !values.is_empty());
-		if let Some(values) = output {
-			let element = (self.element % values.len() as u64) as usize;
-			values[element] = f32::from_bits(values[element].to_bits() ^ self.mask);
+		if let Some(values) = outputs.get_mut(self.output as usize) {
+			self.happen_within(values.len(), 0, values);
+		}
+	}
+
+	/// The same in a part of an output of `len` elements: `values` from element `first` on.
+	pub(super) fn happen_within(&self, len: usize, first: usize, values: &mut [f32]) {
+		let element = self.element.checked_rem(len as u64).and_then(|element| (element as usize).checked_sub(first));
+		if let Some(value) = element.and_then(|element| values.get_mut(element)) {
+			*value = f32::from_bits(value.to_bits() ^ self.mask);
 		}
 	}
 }
@@ -64,7 +70,7 @@ pub(super) struct Batch {
 	/// Each sequence with the token that follows it.
 	pub(super) tokens: Vec<u32>,
 	ids: Vec<u32>,
-	targets: Vec<u32>,
+	pub(super) targets: Vec<u32>,
 	cos: Vec<f32>,
 	sin: Vec<f32>,
 	attention: AttentionDims,

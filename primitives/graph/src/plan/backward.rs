@@ -194,7 +194,8 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let first_stage = builder.plan.stages.len();
 	builder.update(&params.all, [first, second], &gradients, clip)?;
 
+	let logits = builder.logits_block(&sizes, true)?;
 	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_stage });
-	builder.plan.job = Some(ArenaJob { sizes, loss, update });
+	builder.plan.job = Some(ArenaJob { sizes, loss, logits, update });
 	Ok(builder.finish())
 }

@@ -1,6 +1,6 @@
 //! The forward pass and the loss.
 
-use super::{rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes};
+use super::{rows, rows_and, whole, ArenaJob, Builder, LogitsBlock, Plan, Sizes, CHAIN, LOGITS, LOGIT_ROWS, TILE};
 use crate::{
 	class::Class,
 	config::{ConfigError, ModelConfig, TrainConfig},
@@ -242,9 +242,20 @@ impl Builder {
 		}
 		let (factors, place) = (self.buffer(n, 1)?, self.buffer(n, sizes.dim)?);
 		let (norm, h) = self.norm(x, params.norm, factors, place)?;
-		let place = self.buffer(n, sizes.vocab)?;
-		let logits = self.linear(h, params.head, None, place)?;
+		let logits = self.linear(h, params.head, None, Place::Fused)?;
 		Ok(Logits { layers, x, norm, h, logits })
+	}
+
+	/// Room for the logits of as many rows of a segment as it is cut into, so that no part is much smaller than others; where `gradients` are
+	/// summed up over several segments, also for those of the head of a later one.
+	pub(super) fn logits_block(&mut self, sizes: &Sizes, gradients: bool) -> Result<LogitsBlock, ConfigError> {
+		let segment = sizes.tokens.min(CHAIN);
+		let most = LOGITS.checked_div(sizes.vocab).map_or(TILE, |rows| (rows / TILE).max(1).saturating_mul(TILE)).min(LOGIT_ROWS);
+		let rows = segment.div_ceil(segment.div_ceil(most).max(1)).next_multiple_of(TILE);
+		let offset = self.room(u64::from(rows) * u64::from(sizes.vocab))?;
+		let head = u64::from(sizes.vocab) * u64::from(sizes.dim);
+		let later = (gradients && sizes.tokens > CHAIN).then(|| self.room(head)).transpose()?;
+		Ok(LogitsBlock { offset, rows, later })
 	}
 
 	/// Forward pass and losses. `keep`: see [`Builder::logits`].
@@ -257,7 +268,7 @@ impl Builder {
 		self.stage(Op::RowMax(Extent::Row), rows([logits]), &[max])?;
 		self.stage(Op::ExpSum(Extent::Row), rows([logits, max]), &[sum])?;
 		self.stage(Op::LossRows, rows([logits, targets, max, sum]), &[loss])?;
-		let loss_tiles = self.partials(n.div_ceil(super::TILE))?;
+		let loss_tiles = self.partials(n.div_ceil(TILE))?;
 		self.stage(Op::TileSums, whole([loss]), &[loss_tiles])?;
 		Ok(Forward { tokens, targets, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
 	}
@@ -270,14 +281,15 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
 	let forward = builder.forward(&sizes, &params, false)?;
-	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, update: None });
+	let logits = builder.logits_block(&sizes, false)?;
+	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, update: None });
 	Ok(builder.finish())
 }
 
 /// See [`Plan::reading`].
 pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<Plan, ConfigError> {
 	model.validate()?;
-	if tokens == 0 || !tokens.is_multiple_of(super::TILE) {
+	if tokens == 0 || !tokens.is_multiple_of(TILE) {
 		return Err(ConfigError::Dimension);
 	}
 	let probabilities = u64::from(tokens).checked_mul(tokens.into()).and_then(|pairs| pairs.checked_mul(model.heads.into()));
@@ -292,4 +304,25 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 	builder.logits(&sizes, &params, tokens, false)?;
 	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.
 	Ok(builder.finish())
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn logits_of_2048_tokens_and_any_vocabulary_take_no_more_than_128_mib() {
+		let model = ModelConfig::tiny();
+		for (vocab, rows) in [(288, 512), (32_768, 512), (65_536, 512), (151_936, 192), (1 << 20, 32)] {
+			for gradients in [false, true] {
+				let sizes = Sizes { vocab, ..Sizes::new(&model, 8, 256).unwrap() };
+				let mut builder = Builder::new(&model).unwrap();
+				let block = builder.logits_block(&sizes, gradients).unwrap();
+				assert_eq!(block, LogitsBlock { offset: 0, rows, later: None });
+				let bytes = 4 * builder.plan.arena_len;
+				assert_eq!(bytes, 4 * u64::from(rows) * u64::from(vocab), "vocabulary {vocab}");
+				assert!(bytes <= 128 << 20, "vocabulary {vocab}");
+			}
+		}
+	}
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use builder::{rows, rows_and, whole, Builder, Vector};
-use neuroshard_kernels::shape::SUMMED_TILES;
+use neuroshard_kernels::shape::{SEGMENT, SUMMED_TILES};
 
 /// Elements that every buffer of the arena is aligned to: 64 bytes.
 pub const ALIGNMENT: u64 = 16;
@@ -21,6 +21,13 @@ const TILE: u32 = 32;
 /// [`SUMMED_TILES`].
 const SUMMED: u32 = 256;
 const _: () = assert!(SUMMED as usize == SUMMED_TILES);
+/// [`SEGMENT`].
+const CHAIN: u32 = 4_096;
+const _: () = assert!(CHAIN as usize == SEGMENT);
+/// Most logits in memory at a time, 128 MiB of them; of a vocabulary so large that 32 rows are more, 32 rows.
+const LOGITS: u32 = 1 << 25;
+/// Most rows of logits at a time: with more, products are no faster, and logits leave the caches.
+const LOGIT_ROWS: u32 = 512;
 /// Most deltas of an outer step.
 pub const MAX_DELTAS: u32 = 128;
 
@@ -84,6 +91,17 @@ pub struct Update {
 	pub first_stage: usize,
 }
 
+/// Memory for logits, which exist for some rows at a time: a row needs nothing of others. No bit depends on how many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogitsBlock {
+	/// Offset of the rows in the arena.
+	pub offset: u64,
+	/// Most rows at a time, a multiple of 32.
+	pub rows: u32,
+	/// Offset of a second gradient of the head, of a training step that has chains over tokens of more than one segment.
+	pub later: Option<u64>,
+}
+
 /// What the executor needs to know of a plan that runs on an arena. Parameters are at its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArenaJob {
@@ -91,6 +109,8 @@ pub struct ArenaJob {
 	pub sizes: Sizes,
 	/// `[1, 1]` mean loss; in validation the `tokens / 32` partial sums of a group, in rows of 32.
 	pub loss: TensorId,
+	/// Where logits are while they are needed.
+	pub logits: LogitsBlock,
 	/// Of a training step.
 	pub update: Option<Update>,
 }

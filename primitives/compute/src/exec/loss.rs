@@ -1,0 +1,184 @@
+//! Cross-entropy through the head, and its gradients: logits exist for some rows at a time, and one pass over a block of them gives all that
+//! is needed of it.
+
+use crate::native::Exec;
+use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
+use std::ops::Range;
+
+/// The head's inputs: all rows of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+	/// `[tokens, dim]` normalised activations.
+	pub h: &'a [f32],
+	/// `[vocab, dim]` weights.
+	pub w: &'a [f32],
+	/// The token that follows each row.
+	pub targets: &'a [u32],
+}
+
+/// What is measured of each row of logits.
+pub(super) struct Rows<'a> {
+	/// Maximum.
+	pub max: &'a mut [f32],
+	/// Sum of exponentials.
+	pub sum: &'a mut [f32],
+	/// Cross-entropy.
+	pub loss: &'a mut [f32],
+}
+
+/// Gradients of the mean loss.
+pub(super) struct Gradients<'a> {
+	/// `[tokens, dim]`, of the normalised activations.
+	pub dh: &'a mut [f32],
+	/// `[vocab, dim]`, of the weights.
+	pub dw: &'a mut [f32],
+	/// As `dw`, for what a later segment of the chains over tokens sums up; empty if there is none.
+	pub later: &'a mut [f32],
+	/// Reciprocal of the number of tokens.
+	pub inverse_tokens: f32,
+}
+
+/// Rows of a batch in blocks of at most `most`, none of which reaches into two segments of the chains over tokens.
+pub(crate) fn blocks(tokens: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+	(0..tokens).step_by(SEGMENT).flat_map(move |first| {
+		let end = tokens.min(first + SEGMENT);
+		(first..end).step_by(most).map(move |first| first..end.min(first + most))
+	})
+}
+
+/// Adds what the rows of block `at` of `tokens` rows give to the gradient of the head: after the last block `dw` is what `matmul_tn` makes of all rows.
+///
+/// A chain over tokens goes on from the sum that is stored, up to the end of its segment. Those of later segments begin in `later`, of `dw`'s
+/// length if there is one, and are added in order.
+pub(crate) fn add_to_weights(
+	exec: &Exec,
+	(at, tokens): (&Range<usize>, usize),
+	[d_logits, h]: [&[f32]; 2],
+	dw: &mut [f32],
+	later: &mut [f32],
+) {
+	let k = at.len();
+	let dims = MatDims { m: d_logits.len() / k, n: h.len() / k, k };
+	let start = if at.start.is_multiple_of(SEGMENT) { Start::Zero } else { Start::Existing };
+	let first = at.start < SEGMENT;
+	exec.matmul_tn(dims, d_logits, h, if first { &mut *dw } else { &mut *later }, start);
+	if !first && (at.end.is_multiple_of(SEGMENT) || at.end == tokens) {
+		exec.add_assign(dw, later);
+	}
+}
+
+impl Head<'_> {
+	/// Computes losses, and gradients if they are asked for, with logits of at most `most` rows at a time in `block`. Equals `matmul_nt`,
+	/// `cross_entropy_stats`, `cross_entropy_loss`, `cross_entropy_backward`, `matmul_nn` and `matmul_tn` on logits of all rows, bit for bit.
+	pub fn cross_entropy(&self, exec: &Exec, most: usize, block: &mut [f32], rows: Rows<'_>, mut gradients: Option<Gradients<'_>>) {
+		let Self { h, w, targets: all } = *self;
+		let dim = h.len() / all.len();
+		let vocab = w.len() / dim;
+		for at in blocks(all.len(), most) {
+			let (m, wide, targets) = (at.len(), at.start * dim..at.end * dim, &all[at.clone()]);
+			let (h, logits) = (&h[wide.clone()], &mut block[..m * vocab]);
+			let (max, sum, loss) = (&mut rows.max[at.clone()], &mut rows.sum[at.clone()], &mut rows.loss[at.clone()]);
+			exec.matmul_nt(MatDims { m, n: vocab, k: dim }, h, w, logits, Start::Zero);
+			exec.cross_entropy_stats(logits, vocab, max, sum);
+			exec.cross_entropy_loss(logits, vocab, targets, max, sum, loss);
+			if let Some(Gradients { dh, dw, later, inverse_tokens }) = &mut gradients {
+				exec.cross_entropy_backward(logits, vocab, targets, max, sum, *inverse_tokens);
+				exec.matmul_nn(MatDims { m, n: dim, k: vocab }, logits, w, &mut dh[wide], Start::Zero);
+				add_to_weights(exec, (&at, all.len()), [logits, h], dw, later);
+			}
+		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_kernels::{num::canon_bits, scalar, schedule};
+
+	/// `len` numbers in [-1, 1).
+	fn fill(len: usize, seed: u32) -> Vec<f32> {
+		let mut state = seed;
+		let mut next = || {
+			state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+			(state >> 8) as f32 / 8_388_608.0 - 1.0
+		};
+		(0..len).map(|_| next()).collect()
+	}
+
+	fn bits(values: &[f32]) -> Vec<u32> {
+		values.iter().map(|&value| canon_bits(value)).collect()
+	}
+
+	/// Maxima, sums, losses, and gradients of activations and weights.
+	type All = [Vec<u32>; 5];
+
+	/// By the reference on logits of all rows.
+	fn expected(Head { h, w, targets }: Head<'_>, [tokens, vocab, dim]: [usize; 3]) -> All {
+		let [mut max, mut sum, mut loss] = [(); 3].map(|()| vec![f32::NAN; tokens]);
+		let [mut dh, mut dw] = [tokens, vocab].map(|rows| vec![f32::NAN; rows * dim]);
+		let mut logits = vec![f32::NAN; tokens * vocab];
+		scalar::matmul_nt(MatDims { m: tokens, n: vocab, k: dim }, h, w, &mut logits, Start::Zero);
+		scalar::cross_entropy_stats(&logits, vocab, &mut max, &mut sum);
+		scalar::cross_entropy_loss(&logits, vocab, targets, &max, &sum, &mut loss);
+		scalar::cross_entropy_backward(&mut logits, vocab, targets, &max, &sum, schedule::reciprocal(tokens as u64));
+		scalar::matmul_nn(MatDims { m: tokens, n: dim, k: vocab }, &logits, w, &mut dh, Start::Zero);
+		scalar::matmul_tn(MatDims { m: vocab, n: dim, k: tokens }, &logits, h, &mut dw, Start::Zero);
+		[max, sum, loss, dh, dw].map(|values| bits(&values))
+	}
+
+	fn found(exec: &Exec, head: Head<'_>, [tokens, vocab, dim]: [usize; 3], most: usize, backward: bool) -> All {
+		let [mut max, mut sum, mut loss] = [(); 3].map(|()| vec![f32::NAN; tokens]);
+		let [mut dh, mut dw, mut later] = [tokens, vocab, vocab].map(|rows| vec![f32::NAN; rows * dim]);
+		let mut block = vec![f32::NAN; most * vocab];
+		let later = if tokens > SEGMENT { &mut later[..] } else { &mut [] };
+		let gradients = Gradients { dh: &mut dh, dw: &mut dw, later, inverse_tokens: schedule::reciprocal(tokens as u64) };
+		let rows = Rows { max: &mut max, sum: &mut sum, loss: &mut loss };
+		head.cross_entropy(exec, most, &mut block, rows, backward.then_some(gradients));
+		[max, sum, loss, dh, dw].map(|values| bits(&values))
+	}
+
+	/// Block sizes that do and do not divide the rows, or a segment.
+	fn any_block_gives_the_bits_of_all_rows(shape: [usize; 3], sizes: &[usize]) {
+		let [tokens, vocab, dim] = shape;
+		let (h, mut w) = (fill(tokens * dim, 1), fill(vocab * dim, 2));
+		// Large logits in some columns: exponentials of all sizes.
+		w.iter_mut().step_by(5).for_each(|weight| *weight *= 30.0);
+		let targets: Vec<u32> = (0..tokens).map(|row| u32::try_from(row * 31 % vocab).unwrap()).collect();
+		let head = Head { h: &h, w: &w, targets: &targets };
+		let expected = expected(head, shape);
+		for threads in [1, 2] {
+			let exec = Exec::new(threads).unwrap();
+			for &most in sizes {
+				assert!(found(&exec, head, shape, most, true) == expected, "{shape:?}, {most} rows at a time, {threads} thread(s)");
+				exec.with_all_threads(|| assert!(found(&exec, head, shape, most, true) == expected, "{shape:?}, {most} rows, all threads"));
+				let measured = found(&exec, head, shape, most, false);
+				assert!(measured[..3] == expected[..3], "{shape:?}, {most} rows at a time, without gradients");
+			}
+		}
+	}
+
+	#[test]
+	fn blocks_of_any_number_of_rows_give_the_bits_of_all_rows_together() {
+		any_block_gives_the_bits_of_all_rows([96, 288, 64], &[32, 64, 96, 4_096]);
+		any_block_gives_the_bits_of_all_rows([160, 1_056, 32], &[32, 96, 128, 160]);
+	}
+
+	#[test]
+	fn blocks_end_where_chains_over_tokens_are_cut() {
+		for tokens in [4_096, 4_128, 8_224] {
+			any_block_gives_the_bits_of_all_rows([tokens, 64, 32], &[1_056, 4_096]);
+		}
+	}
+
+	#[test]
+	fn logits_that_are_not_finite_give_the_bits_of_all_rows_together() {
+		let shape = [96, 64, 32];
+		let (mut h, w) = (fill(96 * 32, 1), fill(64 * 32, 2));
+		(h[40 * 32], h[70 * 32 + 3]) = (f32::NAN, f32::INFINITY);
+		let head = Head { h: &h, w: &w, targets: &[7; 96] };
+		let exec = Exec::new(2).unwrap();
+		for most in [32, 96] {
+			assert!(found(&exec, head, shape, most, true) == expected(head, shape));
+		}
+	}
+}
