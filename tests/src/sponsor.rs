@@ -3,8 +3,8 @@
 use crate::{until, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_data::{
+	build::build,
 	corpus::{path_corpus, registry_corpus},
-	dataset::build,
 	loader::Loader,
 	tokenizer::Tokenizer,
 };
@@ -217,10 +217,10 @@ fn missing(what: &str) -> Error {
 
 fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
 	let corpus = match text {
-		Text::Registry => registry_corpus(&cargo_home()?, preset.limits())?,
+		Text::Registry => registry_corpus(&cargo_home()?, preset.limits()),
 		Text::Path(path) => path_corpus(path, preset.limits())?,
 	};
-	let built = build(&corpus, &Tokenizer::bytes(), &preset.shards(), &folder)?;
+	let built = build(&corpus, &Tokenizer::bytes(), &preset.shards(), &folder)?.dataset;
 	let (model, train) = preset.configs();
 	let windows = training_windows(&built.manifest.shape, train.seq_len);
 	let needed = u64::from(*participants.end()).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
