@@ -166,11 +166,11 @@ pub fn steps_within(model: &ModelConfig, train: &TrainConfig, threads: usize, ti
 }
 
 /// Tokens that look like nothing in particular: speed does not depend on them.
-fn pseudo_text(length: usize, vocab: u32) -> Vec<u16> {
+fn pseudo_text(length: usize, vocab: u32) -> Vec<u32> {
 	let mut state = 1u32;
 	let mut next = || {
 		state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-		u16::try_from((state >> 8) % vocab.clamp(1, 1 << 16)).unwrap_or(0)
+		(state >> 8) % vocab.max(1)
 	};
 	(0..length).map(|_| next()).collect()
 }

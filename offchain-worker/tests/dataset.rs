@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use neuroshard_data::{
+	blake2_256,
 	build::{build, rebuild, BuildOptions},
 	corpus::{paths_corpus, Amount, Corpus, CorpusLimits, Reason},
 	dataset::{dataset_root, entropy, shard_path, verify, verify_against, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
-	tokenizer, DataError,
+	tokenizer::{bytes, Tokenizer},
+	DataError,
 };
 use neuroshard_types::{
 	assignment::{training_windows, Window},

@@ -63,7 +63,7 @@ pub use provider::{Gateway, Provider};
 pub use rules::{AnswerRules, AuditRules, Rules};
 pub use service::Service;
 pub use serving::{head, lively_model, Answers, Holder, Question, Reply, Ring, Server, Streamed};
-pub use sponsor::{Prepared, Text, Training};
+pub use sponsor::{Prepared, Text, Tokens, Training};
 pub use summary::{newest_sample, BytesOfWorker, Minted, RoundSummary, Summary};
 pub use swindle::{Swindle, User};
 pub use trial::{Terms, Trial};

@@ -4,9 +4,10 @@ use crate::{until, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_data::{
 	build::build,
-	corpus::{path_corpus, registry_corpus},
+	corpus::{path_corpus, registry_corpus, Corpus},
 	loader::Loader,
-	tokenizer::Tokenizer,
+	tokenizer::{train, Tokenizer},
+	DataError,
 };
 use neuroshard_support::hardware;
 use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, round::validation_loss};
@@ -16,7 +17,11 @@ use neuroshard_types::{
 	Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TopK, TrainConfig, F32, H256,
 	NEURO,
 };
-use std::{ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{
+	ops::RangeInclusive,
+	path::{Path, PathBuf},
+	time::Duration,
+};
 
 /// Longest wait for the end of a run that was stopped.
 const STOP_LIMIT: Duration = Duration::from_secs(120);
@@ -34,12 +39,22 @@ pub enum Text {
 	Path(PathBuf),
 }
 
+/// What text becomes tokens by.
+#[derive(Clone, Copy, Debug)]
+pub enum Tokens {
+	/// Each byte is one.
+	Bytes,
+	/// A tokenizer that is trained on the text, with so many tokens.
+	Trained(u32),
+}
+
 /// A dataset and a run before anything is registered: it needs no network.
 #[derive(Clone, Debug)]
 pub struct Prepared {
 	folder: PathBuf,
 	manifest: neuroshard_types::dataset::Manifest,
 	preset: Preset,
+	model: ModelConfig,
 	train: TrainConfig,
 	/// How many times as long as in the preset phases may be.
 	patience: BlockNumber,
@@ -56,8 +71,21 @@ impl Prepared {
 	/// # Errors
 	/// [`Error::Data`] if the text cannot be read or is too small, [`Error::TooLittleText`] if it is too small for so many.
 	pub async fn new(layout: &Layout, preset: Preset, text: Text, participants: RangeInclusive<u32>) -> Result<Self, Error> {
+		Self::with_tokens(layout, preset, (text, Tokens::Bytes), participants).await
+	}
+
+	/// As [`Self::new`], with tokens of some kind.
+	///
+	/// # Errors
+	/// As [`Self::new`].
+	pub async fn with_tokens(
+		layout: &Layout,
+		preset: Preset,
+		(text, tokens): (Text, Tokens),
+		participants: RangeInclusive<u32>,
+	) -> Result<Self, Error> {
 		let folder = layout.folder().join("dataset");
-		let work = move || prepare(preset, &text, folder, participants);
+		let work = move || prepare(preset, (&text, tokens), folder, participants);
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
@@ -118,10 +146,20 @@ impl Training {
 	/// # Errors
 	/// [`Error::Chain`] if the chain refuses something.
 	pub async fn sponsor(network: &Network, prepared: Prepared, rounds: Option<RoundIndex>) -> Result<Self, Error> {
-		let Prepared { folder, manifest, preset, train, patience, overlaps, participants, genesis_root, first_loss, unigram_entropy } =
-			prepared;
-		let (model, _) = preset.configs();
-		let sponsor = network.sponsor();
+		let Prepared {
+			folder,
+			manifest,
+			preset,
+			model,
+			train,
+			patience,
+			overlaps,
+			participants,
+			genesis_root,
+			first_loss,
+			unigram_entropy,
+		} = prepared;
+		let (sponsor, tokenizer) = (network.sponsor(), manifest.tokenizer);
 		let proposed = sponsor.submit(dataset::propose(manifest)).await?;
 		let id: DatasetId = proposed.first_field("Dataset", "Proposed").ok_or_else(|| missing("dataset"))?;
 		let durations = match network.rules().patient {
@@ -133,6 +171,7 @@ impl Training {
 		let config = RunConfig {
 			name,
 			dataset: id,
+			tokenizer,
 			model: model.clone(),
 			train: train.clone(),
 			genesis_root,
@@ -215,13 +254,18 @@ fn missing(what: &str) -> Error {
 	Error::Setup(format!("the chain did not tell the new {what}'s identifier"))
 }
 
-fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
+fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
 	let corpus = match text {
 		Text::Registry => registry_corpus(&cargo_home()?, preset.limits()),
 		Text::Path(path) => path_corpus(path, preset.limits())?,
 	};
-	let built = build(&corpus, &Tokenizer::bytes(), &preset.shards(), &folder)?.dataset;
+	let tokenizer = match tokens {
+		Tokens::Bytes => Tokenizer::bytes(),
+		Tokens::Trained(vocab) => trained(&corpus, vocab, &folder.with_extension("tokenizer.json"))?,
+	};
+	let built = build(&corpus, &tokenizer, &preset.shards(), &folder)?.dataset;
 	let (model, train) = preset.configs();
+	let model = ModelConfig { vocab: built.manifest.vocab, ..model };
 	let windows = training_windows(&built.manifest.shape, train.seq_len);
 	let needed = u64::from(*participants.end()).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
 	if windows < needed {
@@ -234,6 +278,7 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 	Ok(Prepared {
 		manifest: built.manifest.on_chain()?,
 		preset,
+		model,
 		patience: 1,
 		overlaps: false,
 		participants,
@@ -243,6 +288,15 @@ fn prepare(preset: Preset, text: &Text, folder: PathBuf, participants: RangeIncl
 		unigram_entropy: built.manifest.unigram_entropy,
 		folder,
 	})
+}
+
+/// A tokenizer of the text, in a file at `path`.
+fn trained(corpus: &Corpus, vocab: u32, path: &Path) -> Result<Tokenizer, Error> {
+	let failed = |source| Error::from(DataError::Tokenizer { path: path.to_path_buf(), source });
+	let (documents, _) = corpus.texts()?;
+	let file = train::train(documents.iter().map(String::as_str), vocab).map_err(failed)?;
+	std::fs::write(path, file).map_err(|source| Error::from(DataError::io(path, source)))?;
+	Tokenizer::open(path, None, false).map_err(failed)
 }
 
 fn cargo_home() -> Result<PathBuf, Error> {

@@ -4,7 +4,7 @@ use crate::{
 	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View, SLOT,
 };
 use neuroshard_chain_client::ChainAt;
-use neuroshard_data::tokenizer::Tokenizer;
+use neuroshard_data::dataset::tokenizer;
 use neuroshard_graph::{sampler::Sampling, Class};
 use neuroshard_inference::{generate::generate, Model};
 use neuroshard_support::hardware;
@@ -364,8 +364,8 @@ pub fn newest_sample(network: &Network, training: &Training) -> Result<Option<St
 
 fn sample(training: &Training, checkpoint: &Checkpoint) -> Result<String, Error> {
 	let (name, root) = (format!("run-{}", training.run), checkpoint.header.root().0);
-	let model =
-		Model::of_run(name, &training.model, &Tokenizer::bytes(), &checkpoint.params, root, Class::ExactF32, hardware::threads(None));
+	let tokenizer = tokenizer(&training.dataset)?;
+	let model = Model::of_run(name, &training.model, &tokenizer, &checkpoint.params, root, Class::ExactF32, hardware::threads(None));
 	let mut model = model.map_err(|error| Error::Setup(error.to_string()))?;
 	let text = generate(&mut model, PROMPT, SAMPLE, &Sampling { temperature: 0.7, ..Sampling::default() });
 	Ok(format!("{PROMPT}{}", text.map_err(|error| Error::Setup(error.to_string()))?))

@@ -17,7 +17,6 @@ use neuroshard_graph::{
 	Aggregator, Class, ConfigError, ParamLayout,
 };
 use neuroshard_types::{
-	dataset::Tokenizer,
 	dispute::{ClaimId, ClaimKind},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::ProviderInfo,
@@ -308,6 +307,7 @@ mod tests {
 	use crate::testing::Connect;
 	use neuroshard_graph::{Robust, Rule};
 	use neuroshard_mock_node::{Fate, MockNode, Script};
+	use neuroshard_types::dataset::Tokenizer;
 	use neuroshard_types::run::PhaseDurations;
 
 	#[test]

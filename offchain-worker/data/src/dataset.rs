@@ -116,7 +116,7 @@ fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, Dat
 ///
 /// # Errors
 /// [`DataError::Io`], [`DataError::OtherTokenizer`].
-pub fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u8>, DataError> {
+fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u8>, DataError> {
 	let (path, expected) = (folder.join(TOKENIZER_FILE), manifest.tokenizer);
 	let file = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
 	let found = H256(content_id(&file, 1));
@@ -126,11 +126,21 @@ pub fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u
 	}
 }
 
+/// The tokenizer of the dataset in `folder`.
+///
+/// # Errors
+/// [`DataError::Io`], [`DataError::OtherTokenizer`], [`DataError::Tokenizer`]; those of [`DatasetManifest::read`].
+pub fn tokenizer(folder: &Path) -> Result<Tokenizer, DataError> {
+	let manifest = DatasetManifest::read(folder)?;
+	let failed = |source| DataError::Tokenizer { path: folder.join(TOKENIZER_FILE), source };
+	Tokenizer::stated(read_tokenizer(folder, &manifest)?, manifest.tokenizer.tokens).map_err(failed)
+}
+
 /// Reads one shard and checks it.
 fn verify_shard(folder: &Path, manifest: &DatasetManifest, shard: u32, expected: H256, leaves: &[u8]) -> Result<Vec<u8>, DataError> {
 	let path = shard_path(folder, shard);
 	let bytes = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
-	let size = shard_bytes(&manifest.on_chain()?.corpus());
+	let size = shard_bytes(&manifest.shape.corpus(manifest.root, manifest.vocab));
 	if bytes.len() as u64 != size {
 		return Err(DataError::ShardSize { shard, found: bytes.len() as u64, expected: size });
 	}

@@ -12,7 +12,7 @@ use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Neuro};
 use neuroshard_data::dataset;
 use neuroshard_support::{counted::counted, printable::printable_line};
 use neuroshard_types::{
-	dataset::{DatasetStatus, DatasetView, Manifest, TextTokens, Tokenizer},
+	dataset::{DatasetStatus, DatasetView, Manifest},
 	AccountId, BlockNumber, DatasetId, H256,
 };
 use std::path::PathBuf;
@@ -205,7 +205,7 @@ mod tests {
 			name: Default::default(),
 			licence: Default::default(),
 			source: Default::default(),
-			tokenizer: Tokenizer { root: H256::zero(), bytes: 10_000, tokens: TextTokens::BYTES },
+			tokenizer: Tokenizer::BYTES,
 			vocab: 288,
 			shape: DatasetShape { tokens_per_shard: 64, shard_count: 2, held_out: 1 },
 			root: H256::repeat_byte(root),

@@ -11,6 +11,7 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::{inference, Call, ChainAt, ChainError, Heads, Neuro, Submitter};
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_disputes::answers::{Endpoint, InUse, Parts, Player, TranscriptStore};
 use neuroshard_gateway::{bring_last, choice::Wanted, serve, Asker, Book, Disputer, GatewayError, Options, Terms};
 use neuroshard_graph::{game::Side, ParamLayout};
@@ -18,12 +19,15 @@ use neuroshard_inference::{Card, Model};
 use neuroshard_network::Reach;
 use neuroshard_support::{counted::counted, hardware};
 use neuroshard_types::{
+	dataset::Tokenizer as TokenizerId,
 	dispute::ClaimKind,
 	inference::{CheckpointId, Class, OfferView, SessionId, SessionView},
+	run::RunConfig,
 	AccountId, Balance, BlockNumber, RunId,
 };
 use std::{
 	net::{Ipv4Addr, SocketAddr},
+	path::Path,
 	sync::Arc,
 };
 use tokio::task::JoinSet;

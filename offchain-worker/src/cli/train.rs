@@ -9,7 +9,7 @@ use neuroshard_training::{
 	need::{longest_round, DiskNeed},
 	slowest::{longest_check, too_short},
 };
-use neuroshard_types::{run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
+use neuroshard_types::{dataset::BYTE_VOCAB, run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]

@@ -36,9 +36,6 @@ mod errors {
 		AlreadyRetired,
 		/// The dataset is not active. Its proposer activates it; a retired or condemned one takes no new runs.
 		NotActive,
-		/// The dataset has fewer training windows than a round needs. Use a larger dataset, shorter sequences, fewer
-		/// participants, a smaller batch or fewer inner steps.
-		TooFewWindows,
 		/// The dataset was condemned: a chunk contradicts its manifest. Use another dataset.
 		Condemned,
 		/// The range is empty, or ends behind the last shard. The view function `dataset` shows how many shards there are.

@@ -11,7 +11,6 @@ use frame_support::{
 	},
 };
 use neuroshard_types::{
-	assignment::training_windows,
 	dataset::{DatasetStatus, Manifest},
 	traits::{ActiveDataset, Datasets},
 	AccountId, Balance, BlockNumber, DatasetId,
@@ -19,14 +18,6 @@ use neuroshard_types::{
 use sp_runtime::{ArithmeticError, DispatchResult, SaturatedConversion};
 
 impl<T: Config> Pallet<T> {
-	/// Refuses a dataset that is not active or has fewer than `needed` training windows of `seq_len` tokens
-	/// ([`neuroshard_types::assignment::windows_needed`] of a round).
-	pub fn ensure_windows(id: DatasetId, seq_len: u32, needed: u64) -> DispatchResult {
-		let (shape, _) = <Self as Datasets>::active(id).ok_or(Error::<T>::NotActive)?;
-		ensure!(training_windows(&shape, seq_len) >= needed, Error::<T>::TooFewWindows);
-		Ok(())
-	}
-
 	pub(crate) fn now() -> BlockNumber {
 		frame_system::Pallet::<T>::block_number().saturated_into()
 	}

@@ -1,6 +1,7 @@
 //! Migrations of stored state from earlier versions to this one.
 
 use crate::{Config, Dataset, Datasets, Pallet};
+#[cfg(feature = "try-runtime")]
 use alloc::vec::Vec;
 use codec::{Decode, Encode};
 use core::marker::PhantomData;

@@ -105,8 +105,7 @@ impl Manifest {
 
 	/// Returns the commitment to its shards.
 	pub fn corpus(&self) -> Corpus {
-		let DatasetShape { tokens_per_shard, shard_count, .. } = self.shape;
-		Corpus { root: self.root.0, shards: shard_count, tokens_per_shard, width: self.width() }
+		self.shape.corpus(self.root, self.vocab)
 	}
 }
 
@@ -120,6 +119,13 @@ pub struct DatasetShape {
 	pub shard_count: u32,
 	/// The last so many shards are held out for validation.
 	pub held_out: u32,
+}
+
+impl DatasetShape {
+	/// Returns the commitment to shards with this root over their roots, and tokens of this vocabulary.
+	pub fn corpus(&self, root: H256, vocab: u32) -> Corpus {
+		Corpus { root: root.0, shards: self.shard_count, tokens_per_shard: self.tokens_per_shard, width: TokenWidth::of(vocab) }
+	}
 }
 
 /// Life of a dataset.

@@ -2,14 +2,13 @@
 
 use crate::{
 	assignment::{draw_index, training_window, training_windows, Permutation, Window},
-	dataset::DatasetShape,
 	dispute::{AnswerClaim, AttestationClaim, WorkClaim},
 	run::RunConfig,
 	RoundIndex, H256,
 };
 use alloc::vec::Vec;
 use neuroshard_graph::{
-	corpus::{Corpus, TokenWidth},
+	corpus::Corpus,
 	game::{Base, Setting, Subject},
 	Hash,
 };
@@ -99,10 +98,8 @@ impl From<AttestationClaim> for Grounds {
 impl WorkClaim {
 	/// The dataset.
 	pub fn corpus(&self) -> Corpus {
-		let DatasetShape { tokens_per_shard, shard_count, .. } = self.shape;
 		// The vocabulary of a run is that of its dataset.
-		let width = TokenWidth::of(self.config.model.vocab);
-		Corpus { root: self.dataset_root.0, shards: shard_count, tokens_per_shard, width }
+		self.shape.corpus(self.dataset_root, self.config.model.vocab)
 	}
 
 	/// The window that the claimant was to read as sequence (second) of an inner step (first).

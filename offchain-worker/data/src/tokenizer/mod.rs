@@ -5,6 +5,8 @@
 pub mod bytes;
 mod end;
 pub mod file;
+#[cfg(test)]
+mod tests;
 pub mod train;
 
 use neuroshard_graph::tiles::content_id;
@@ -146,7 +148,7 @@ impl Tokenizer {
 		let encode = |text: &str, special| library.encode_fast(text, special).map(|tokens| tokens.get_ids().to_vec());
 		let alone = encode("a", false).unwrap_or_default();
 		let around = around(&alone, &encode("a", true).map_err(TokenizerError::Tokenizer)?);
-		let unknown = unknown(&library);
+		let unknown = unknown(&library, &json);
 		let added = library.get_added_tokens_decoder().into_iter();
 		let mut specials: Vec<(u32, String)> =
 			added.filter(|(id, token)| !special && token.special && Some(*id) != unknown).map(|(id, token)| (id, token.content)).collect();
@@ -279,13 +281,22 @@ fn without_holes(library: &Library) -> Result<u32, TokenizerError> {
 }
 
 /// Returns the token that stands for unknown words.
-fn unknown(library: &Library) -> Option<u32> {
+fn unknown(library: &Library, json: &[u8]) -> Option<u32> {
 	use tokenizers::ModelWrapper::{Unigram, WordLevel, WordPiece, BPE};
+	#[derive(serde::Deserialize)]
+	struct File {
+		model: Model,
+	}
+	#[derive(serde::Deserialize)]
+	struct Model {
+		unk_id: Option<u32>,
+	}
 	match library.get_model() {
 		BPE(model) => library.token_to_id(model.unk_token.as_deref()?),
 		WordPiece(model) => library.token_to_id(&model.unk_token),
 		WordLevel(model) => library.token_to_id(&model.unk_token),
-		Unigram(model) => model.unk_id().and_then(|id| u32::try_from(id).ok()),
+		// The library tells nobody.
+		Unigram(_) => serde_json::from_slice::<File>(json).ok()?.model.unk_id,
 	}
 }
 

@@ -8,7 +8,6 @@ use neuroshard_compute::recorder::{Chunk, Library};
 use neuroshard_data::{
 	dataset::{shard_path, verify, Dataset},
 	manifest::DatasetManifest,
-	tokenizer::Tokenizer,
 	DataError,
 };
 use neuroshard_disputes::cases::library::Shards;
@@ -115,7 +114,7 @@ impl Folder {
 		let Some((manifest, roots)) = self.said.clone() else { return Ok(Err(format!("{} could not be read", self.path.display()))) };
 		let path = self.path.clone();
 		let found = blocking(move || {
-			let corpus = manifest.corpus();
+			let corpus = manifest.shape.corpus(manifest.root, manifest.vocab);
 			let chunk = Shards::new(path, corpus, roots).chunk(place.shard, place.chunk);
 			let is_right = |chunk: &Chunk| corpus.holds(place.shard, place.chunk, &chunk.leaf, &chunk.in_shard, &chunk.in_corpus);
 			Ok(chunk.filter(is_right).and_then(opening))
@@ -152,6 +151,7 @@ fn in_file(folder: &Path, error: &DataError) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
+	use neuroshard_data::tokenizer::Tokenizer;
 	use super::*;
 	use neuroshard_data::{
 		build::{build, BuildOptions},

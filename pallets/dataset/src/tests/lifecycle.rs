@@ -207,15 +207,3 @@ fn acquiring_needs_a_dataset_and_room_in_the_counter() {
 	});
 }
 
-#[test]
-fn a_dataset_too_small_for_a_round_is_refused() {
-	build_and_execute(|| {
-		propose(ALICE);
-		assert_noop!(Dataset::ensure_windows(0, 100, 1), Error::<Test>::NotActive);
-		assert_ok!(Dataset::activate(signed(ALICE), 0));
-		// (5,000 - 1) / 100 = 49 windows in each of 3 training shards.
-		assert_ok!(Dataset::ensure_windows(0, 100, 147));
-		assert_noop!(Dataset::ensure_windows(0, 100, 148), Error::<Test>::TooFewWindows);
-		assert_noop!(Dataset::ensure_windows(0, 5_000, 1), Error::<Test>::TooFewWindows);
-	});
-}

@@ -6,6 +6,7 @@ mod holding;
 mod invariants;
 mod lifecycle;
 mod manifests;
+mod migration;
 mod views;
 mod weights;
 

@@ -9,6 +9,7 @@ mod clocks;
 mod games;
 mod lists;
 mod load;
+mod migration;
 mod moves;
 mod opening;
 mod operators;

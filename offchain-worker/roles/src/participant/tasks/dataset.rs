@@ -19,8 +19,8 @@ impl Tasks {
 	pub(super) async fn keep_tokenizer(&self, moment: &Moment) -> Result<(), WorkerError> {
 		let run = moment.run()?;
 		let config = &run.view.config;
-		let kept = self.content.keep_tokenizer(run.id, config.dataset, config.tokenizer, &moment.book.all());
-		if let Err(error) = kept.await {
+		let peers = moment.book.all();
+		if let Err(error) = self.content.keep_tokenizer(run.id, config.dataset, config.tokenizer, &peers).await {
 			tracing::warn!("the tokenizer of run {} is not here, so that its model writes no text on this machine yet: {error}", run.id);
 		}
 		Ok(())
