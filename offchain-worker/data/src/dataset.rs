@@ -1,6 +1,6 @@
 //! A dataset on disk, and checking one against its manifest.
 
-use super::{manifest::DatasetManifest, DataError};
+use super::{manifest::DatasetManifest, tokenizer::Tokenizer, DataError};
 use neuroshard_graph::{
 	corpus::{Corpus as Commitment, TokenWidth},
 	merkle::{merkle_root, Hash},
