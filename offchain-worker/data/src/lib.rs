@@ -52,12 +52,12 @@ pub enum DataError {
 		reason: String,
 	},
 	/// Text that is not UTF-8, where that is refused.
-	#[error("{place}: byte {offset} is no UTF-8: convert the file, as with `iconv -f LATIN1 -t UTF-8`, or leave such text out with --invalid-utf8 skip")]
+	#[error("{place}: {part} is no UTF-8: convert the file, as with `iconv -f LATIN1 -t UTF-8`, or leave such text out with --invalid-utf8 skip")]
 	NotUtf8 {
 		/// The file.
 		place: String,
-		/// Place of the byte, of what the file holds when it is unpacked.
-		offset: u64,
+		/// Which byte of what the file holds when it is unpacked, or which line or row.
+		part: String,
 	},
 	/// Records without the column that has the text.
 	#[error("{place} has no column {column:?}: name the one that has the text with --column, which may be {}, or move the file out of the corpus", named(columns))]

@@ -2,7 +2,7 @@
 
 use super::{
 	kind::refused_name,
-	reader::{At, Part, Reader},
+	reader::{At, Reader, Share},
 	Reason,
 };
 use crate::DataError;
@@ -68,9 +68,9 @@ fn member(reader: &mut Reader<'_>, data: &mut Data<'_>, name: &str, at: &At<'_>,
 		reader.leave(reason, data.left, &shown);
 		return Ok(());
 	}
-	let file = reader.found_mut().add_file(&shown);
-	let member = At { name: &shown, inner: name, file, size: Some(data.left), ..at.clone() };
-	reader.stream(Box::new(data), &member, None, Part::Whole, layers)
+	// They count as the archive does: there may be any number of them.
+	let member = At { name: &shown, inner: name, size: Some(data.left), ..at.clone() };
+	reader.stream(Box::new(data), &member, None, Share::Whole, layers)
 }
 
 /// The next header; none at the end.

@@ -12,8 +12,11 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::{
 	cell::Cell,
 	fmt,
-	io::{self, BufRead, Read},
+	io::{self, BufRead, BufReader, Read},
 };
+
+/// So many bytes are read at once, and may be counted with the wrong object.
+const BUFFER: usize = 16 << 10;
 
 /// Takes the text of each object.
 pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, at: &At<'_>) -> Result<(), DataError> {
@@ -22,7 +25,7 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, at: &At<'_>
 		input.consume(BYTE_ORDER_MARK.len());
 	}
 	let limited = Limited { input, read: &read, most: reader.record_bytes() };
-	let mut json = serde_json::Deserializer::from_reader(limited);
+	let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, limited));
 	let mut each = Each { reader, at, read: &read, records: Records::default(), stopped: None };
 	let parsed = json.deserialize_seq(&mut each).and_then(|()| json.end());
 	match (each.stopped, parsed) {

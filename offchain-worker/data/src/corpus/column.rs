@@ -9,8 +9,8 @@ use std::fmt;
 /// So many records may be without the column before it is clear that none has it.
 const WITHOUT: u64 = 1_000;
 /// So many names of columns are told, and so many bytes of one.
-const MOST_NAMES: usize = 20;
-const LONGEST_NAME: usize = 100;
+pub(super) const MOST_NAMES: usize = 20;
+pub(super) const LONGEST_NAME: usize = 100;
 
 /// What is in the column of a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,6 +54,17 @@ impl Records {
 		} else {
 			Ok(())
 		}
+	}
+
+	/// Counts a record whose text is left out.
+	pub(super) fn skip(&mut self) {
+		self.count = self.count.saturating_add(1);
+		self.has_column = true;
+	}
+
+	/// Number of the next record, from 1.
+	pub(super) fn number(&self) -> u64 {
+		self.count.saturating_add(1)
 	}
 
 	/// Returns whether names of columns are of use.

@@ -3,7 +3,7 @@
 use super::{
 	column::{Pick, Records},
 	inflate::refusal,
-	reader::{At, Reader},
+	reader::{At, Part, Reader},
 	text::BYTE_ORDER_MARK,
 	Format,
 };
@@ -13,7 +13,7 @@ use std::io::{self, BufRead, Read};
 
 /// Takes the text of each line.
 pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, at: &At<'_>) -> Result<(), DataError> {
-	let (mut line, mut records, mut number, mut offset) = (Vec::new(), Records::default(), 0u64, 0u64);
+	let (mut line, mut records, mut number) = (Vec::new(), Records::default(), 0u64);
 	while next_line(input, &mut line, reader.record_bytes()).map_err(|error| at.failed(error))? {
 		number = number.saturating_add(1);
 		let content = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| number == 1).unwrap_or(&line).trim_ascii();
@@ -22,16 +22,17 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, at: &At<'_>
 				reader.leave_rest(at);
 				break;
 			}
-			if let Some(text) = reader.utf8(content, offset, at)? {
-				let mut names = Vec::new();
-				let mut json = serde_json::Deserializer::from_str(&text);
-				let pick = Pick { path: reader.column(), names: records.wants_names().then_some(&mut names) };
-				let value = pick.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
-				let value = value.map_err(|error| at.broken(format!("line {number} is no JSON: {error}")))?;
-				records.take(reader, value, names, Format::JsonLines, at)?;
-			}
+			let Some(text) = reader.utf8(content, Part::Line(number), at)? else {
+				records.skip();
+				continue;
+			};
+			let mut names = Vec::new();
+			let mut json = serde_json::Deserializer::from_str(&text);
+			let pick = Pick { path: reader.column(), names: records.wants_names().then_some(&mut names) };
+			let value = pick.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+			let value = value.map_err(|error| at.broken(format!("line {number} is no JSON: {error}")))?;
+			records.take(reader, value, names, Format::JsonLines, at)?;
 		}
-		offset = offset.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
 	}
 	records.end(reader, at)
 }

@@ -28,7 +28,7 @@ pub use found::{Format, Found, Taken};
 pub use left_out::{Amount, Left, LeftOut, Reason};
 
 use crate::{meter::Meter, DataError};
-use reader::{Part, Reader};
+use reader::{Reader, Share};
 use std::{
 	collections::BTreeSet,
 	fs,
@@ -199,7 +199,7 @@ impl Corpus {
 		for (root, path) in found {
 			match is_standard_input(&path) {
 				true => reader.standard_input()?,
-				false => reader.file(root, &path, Part::Whole)?,
+				false => reader.file(root, &path, Share::Whole)?,
 			}
 		}
 		Ok(())

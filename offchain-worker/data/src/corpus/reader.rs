@@ -23,13 +23,22 @@ const BUFFER: usize = 64 << 10;
 /// Compressed files and archives within one another.
 const MOST_LAYERS: u32 = 8;
 
-/// Part of a file that is taken.
+/// How much of a file is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(super) enum Share {
 	/// Its first document, if it is text.
 	Beginning,
 	/// All of it.
 	Whole,
+}
+
+/// Part of a file that text is from, counted from 1 but for bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+	/// It begins with this byte.
+	From(u64),
+	Line(u64),
+	Row(u64),
 }
 
 /// A file, or what is in one.
@@ -136,7 +145,7 @@ impl<'a> Reader<'a> {
 	}
 
 	/// Takes a file, or its beginning. Its name is told below `root`.
-	pub(super) fn file(&mut self, root: &Path, path: &Path, part: Part) -> Result<(), DataError> {
+	pub(super) fn file(&mut self, root: &Path, path: &Path, share: Share) -> Result<(), DataError> {
 		let failed = |error| DataError::io(path, error);
 		let kind = fs::metadata(path).map_err(failed)?;
 		let below = path.strip_prefix(root).ok().filter(|name| *name != Path::new("")).unwrap_or(path);
@@ -153,7 +162,7 @@ impl<'a> Reader<'a> {
 		let number = self.found.add_file(&name);
 		let at = At { path, name: &name, inner: &name, file: number, size: Some(size), read: &read };
 		let counted = Counted::new(&file, &read, self.meter);
-		self.stream(Box::new(counted), &at, Some(&file), part, 0)?;
+		self.stream(Box::new(counted), &at, Some(&file), share, 0)?;
 		// What was passed over is done, too.
 		self.meter.add_read(size.saturating_sub(read.get()));
 		Ok(())
@@ -165,7 +174,7 @@ impl<'a> Reader<'a> {
 		let file = self.found.add_file(name);
 		let at = At { path: Path::new(name), name, inner: "", file, size: None, read: &read };
 		let counted = Counted::new(io::stdin().lock(), &read, self.meter);
-		self.stream(Box::new(counted), &at, None, Part::Whole, 0)
+		self.stream(Box::new(counted), &at, None, Share::Whole, 0)
 	}
 
 	/// Takes what `input` holds. `file` is the same, if it is a file.
@@ -174,13 +183,13 @@ impl<'a> Reader<'a> {
 		mut input: Box<dyn Read + '_>,
 		at: &At<'_>,
 		file: Option<&File>,
-		part: Part,
+		share: Share,
 		layers: u32,
 	) -> Result<(), DataError> {
 		let mut head = Vec::new();
 		input.by_ref().take(FIRST_LOOK).read_to_end(&mut head).map_err(|error| at.failed(error))?;
 		let kind = kind(&head, at.inner);
-		if part == Part::Beginning && kind != Kind::Text {
+		if share == Share::Beginning && kind != Kind::Text {
 			self.leave(Reason::Records, at.size.unwrap_or(0), at.name);
 			return Ok(());
 		}
@@ -199,7 +208,7 @@ impl<'a> Reader<'a> {
 				let whole = BufReader::with_capacity(BUFFER, io::Cursor::new(head).chain(input));
 				let inner = inflate::inflated(kind, Box::new(whole), at.read).map_err(|error| at.failed(error))?;
 				let name = kind::unwrapped(at.inner).unwrap_or_else(|| at.inner.to_owned());
-				return self.stream(inner, &At { inner: &name, size: None, ..at.clone() }, None, part, layers.saturating_add(1));
+				return self.stream(inner, &At { inner: &name, size: None, ..at.clone() }, None, share, layers.saturating_add(1));
 			}
 			Kind::Tar => {
 				let mut whole = io::Cursor::new(head).chain(input);
@@ -220,7 +229,7 @@ impl<'a> Reader<'a> {
 			(Kind::JsonLines, _) => lines::read(self, &mut whole, at),
 			(Kind::JsonArray, _) => array::read(self, &mut whole, at),
 			(Kind::Table(delimiter), _) => table::read(self, &mut whole, delimiter, at),
-			_ => text::read(self, &mut whole, at, part),
+			_ => text::read(self, &mut whole, at, share),
 		}
 	}
 
@@ -236,25 +245,29 @@ impl<'a> Reader<'a> {
 		let Some(error) = invalid.filter(|_| self.invalid_utf8 != InvalidUtf8::Replace) else { return Ok(true) };
 		let offset = u64::try_from(error.valid_up_to()).unwrap_or(u64::MAX);
 		if self.invalid_utf8 == InvalidUtf8::Refuse {
-			return Err(DataError::NotUtf8 { place: at.name.to_owned(), offset });
+			return Err(DataError::NotUtf8 { place: at.name.to_owned(), part: format!("byte {offset}") });
 		}
 		self.leave(Reason::NotUtf8, size, &format!("{} at byte {offset}", at.name));
 		Ok(false)
 	}
 
-	/// Bytes as text, if they are any that is taken. `offset` is their place.
-	pub(super) fn utf8<'b>(&mut self, bytes: &'b [u8], offset: u64, at: &At<'_>) -> Result<Option<Cow<'b, str>>, DataError> {
+	/// Bytes as text, if they are any that is taken.
+	pub(super) fn utf8<'b>(&mut self, bytes: &'b [u8], part: Part, at: &At<'_>) -> Result<Option<Cow<'b, str>>, DataError> {
 		let error = match std::str::from_utf8(bytes) {
 			Ok(text) => return Ok(Some(Cow::Borrowed(text))),
 			Err(error) => error,
 		};
-		let offset = offset.saturating_add(u64::try_from(error.valid_up_to()).unwrap_or(u64::MAX));
+		let part = match part {
+			Part::From(offset) => format!("byte {}", offset.saturating_add(u64::try_from(error.valid_up_to()).unwrap_or(u64::MAX))),
+			Part::Line(number) => format!("line {number}"),
+			Part::Row(number) => format!("row {number}"),
+		};
 		match self.invalid_utf8 {
-			InvalidUtf8::Refuse => Err(DataError::NotUtf8 { place: at.name.to_owned(), offset }),
+			InvalidUtf8::Refuse => Err(DataError::NotUtf8 { place: at.name.to_owned(), part }),
 			InvalidUtf8::Replace => Ok(Some(String::from_utf8_lossy(bytes))),
 			InvalidUtf8::Skip => {
 				let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-				self.leave(Reason::NotUtf8, length, &format!("{} at byte {offset}", at.name));
+				self.leave(Reason::NotUtf8, length, &format!("{} at {part}", at.name));
 				Ok(None)
 			}
 		}
@@ -262,7 +275,7 @@ impl<'a> Reader<'a> {
 
 	/// Takes one document.
 	pub(super) fn document(&mut self, bytes: &[u8], offset: u64, format: Format, at: &At<'_>) -> Result<(), DataError> {
-		match self.utf8(bytes, offset, at)? {
+		match self.utf8(bytes, Part::From(offset), at)? {
 			Some(text) => self.one(&text, format, at),
 			None => Ok(()),
 		}

@@ -2,7 +2,7 @@
 
 use super::{
 	column::{no_column, Records, Value},
-	reader::{At, Reader},
+	reader::{At, Part, Reader},
 	Format,
 };
 use crate::DataError;
@@ -23,11 +23,13 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, delimiter: 
 			reader.leave_rest(at);
 			break;
 		}
-		let offset = rows.offset;
 		let value = match rows.fields().nth(column) {
-			Some(field) => match reader.utf8(field, offset, at)? {
+			Some(field) => match reader.utf8(field, Part::Row(records.number()), at)? {
 				Some(text) => Value::Text(text.into_owned()),
-				None => continue,
+				None => {
+					records.skip();
+					continue;
+				}
 			},
 			// The column is there, but not in this row.
 			None => Value::Other,
@@ -45,27 +47,22 @@ struct Rows<'a> {
 	text: Vec<u8>,
 	ends: Vec<usize>,
 	fields: usize,
-	/// Where the row begins, about.
-	offset: u64,
-	behind: u64,
 }
 
 impl<'a> Rows<'a> {
 	fn new(input: &'a mut dyn BufRead, delimiter: u8, most: u64) -> Self {
 		let reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-		Self { input, reader, most, text: vec![0; 4096], ends: vec![0; 64], fields: 0, offset: 0, behind: 0 }
+		Self { input, reader, most, text: vec![0; 4096], ends: vec![0; 64], fields: 0 }
 	}
 
 	/// Reads a row; none at the end.
 	fn next(&mut self, at: &At<'_>) -> Result<bool, DataError> {
 		let (mut written, mut fields) = (0usize, 0usize);
-		self.offset = self.behind;
 		loop {
 			let bytes = self.input.fill_buf().map_err(|error| at.failed(error))?;
 			let room = (self.text.get_mut(written..).unwrap_or_default(), self.ends.get_mut(fields..).unwrap_or_default());
 			let (result, read, text, ends) = self.reader.read_record(bytes, room.0, room.1);
 			self.input.consume(read);
-			self.behind = self.behind.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
 			(written, fields) = (written.saturating_add(text), fields.saturating_add(ends));
 			match result {
 				ReadRecordResult::InputEmpty => (),
@@ -77,8 +74,7 @@ impl<'a> Rows<'a> {
 				}
 				ReadRecordResult::End => return Ok(false),
 			}
-			// Of fields that are empty, only the ends take room.
-			let held = written.max(fields);
+			let held = written.saturating_add(fields.saturating_mul(size_of::<usize>()));
 			if u64::try_from(held).is_ok_and(|held| held > self.most) {
 				let line = self.reader.line();
 				return Err(at.broken(format!(

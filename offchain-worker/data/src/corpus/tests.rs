@@ -106,7 +106,7 @@ fn what_is_not_utf8_is_left_out_refused_or_replaced_and_its_place_is_told() {
 	assert_eq!(found.left_out.amount(Reason::NotUtf8), Amount { count: 3, bytes: 3 + 6 + 1300 });
 	assert!(found.left_out.to_string().contains("(b.bin at byte 0, c.bin at byte 4, d.txt at byte 100005)"), "{}", found.left_out);
 	let refusing = corpus.clone().with_invalid_utf8(InvalidUtf8::Refuse);
-	assert!(matches!(read(&refusing), Err(DataError::NotUtf8 { place, offset: 0 }) if place == "b.bin"));
+	assert!(matches!(read(&refusing), Err(DataError::NotUtf8 { place, part }) if place == "b.bin" && part == "byte 0"));
 	let (texts, found) = read(&corpus.with_invalid_utf8(InvalidUtf8::Replace)).unwrap();
 	assert_eq!((texts.len(), found.left_out), (103, LeftOut::default()));
 	assert_eq!(&texts[1..3], ["\u{fffd}\u{fffd}\u{1}", "cut \u{fffd}"]);

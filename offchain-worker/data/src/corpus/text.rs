@@ -2,7 +2,7 @@
 
 use super::{
 	kind::is_raw,
-	reader::{At, Part, Reader},
+	reader::{At, Reader, Share},
 	Format, Reason,
 };
 use crate::DataError;
@@ -14,7 +14,7 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BLOCK: usize = 1 << 20;
 
 /// Takes a text, split into documents.
-pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, part: Part) -> Result<(), DataError> {
+pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, share: Share) -> Result<(), DataError> {
 	// Enough for a document, whatever its line ends, and for a look behind it.
 	let wanted = usize::try_from(reader.document_bytes()).unwrap_or(usize::MAX).saturating_mul(2).saturating_add(2);
 	let (mut raw, mut start, mut offset, mut ended) = (Vec::new(), 0usize, 0u64, false);
@@ -36,7 +36,7 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, p
 			break;
 		}
 		let end = document_end(rest, reader.document_bytes().min(reader.room()));
-		let enough = part == Part::Beginning && taken > 0;
+		let enough = share == Share::Beginning && taken > 0;
 		let Some(document) = rest.get(..end).filter(|document| !document.is_empty() && !enough) else {
 			// A file whose size nobody knows is at least longer than what was read of it.
 			let left = at.size.map_or(u64::try_from(rest.len()).unwrap_or(u64::MAX), |size| size.saturating_sub(offset));

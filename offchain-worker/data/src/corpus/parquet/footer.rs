@@ -1,12 +1,15 @@
 //! The footer of a file: which columns there are, and where their chunks are.
 
 use super::{
+	super::column::{LONGEST_NAME, MOST_NAMES},
 	thrift::{Compact, Field},
 	Refused,
 };
 
 /// Columns within one another.
 const MOST_DEPTH: usize = 32;
+/// Most bytes of the names that lead to a column.
+const LONGEST_PATH: usize = 4 << 10;
 
 /// A column with values.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -33,9 +36,9 @@ pub(super) struct Chunk {
 	pub(super) end: u64,
 }
 
-/// All columns with values, in their order.
-pub(super) fn leaves(footer: &[u8]) -> Result<Vec<Leaf>, Refused> {
-	let mut leaves = Vec::new();
+/// The column of this name and its number among those with values; or else the names of the first ones.
+pub(super) fn find(footer: &[u8], column: &str) -> Result<Result<(usize, Leaf), Vec<String>>, Refused> {
+	let (mut found, mut names, mut count) = (None, Vec::new(), 0usize);
 	// What is above, with the number of columns that are still to come in it.
 	let mut above: Vec<(Leaf, i64)> = Vec::new();
 	let mut root = true;
@@ -64,6 +67,9 @@ pub(super) fn leaves(footer: &[u8]) -> Result<Vec<Leaf>, Refused> {
 			if let Some((parent, left)) = above.last_mut() {
 				*left = left.saturating_sub(1);
 				leaf.path = format!("{}.{}", parent.path, leaf.path);
+				if leaf.path.len() > LONGEST_PATH {
+					return Err("the name of a column is too long".into());
+				}
 				(leaf.optional, leaf.is_repeated) = (parent.optional, parent.is_repeated);
 			}
 			leaf.optional = leaf.optional.saturating_add(u32::from(repetition > 0));
@@ -71,16 +77,24 @@ pub(super) fn leaves(footer: &[u8]) -> Result<Vec<Leaf>, Refused> {
 			match children > 0 {
 				true if above.len() == MOST_DEPTH => return Err("its columns are nested too deep".into()),
 				true => above.push((leaf, children)),
-				false => leaves.push(leaf),
+				false => {
+					if names.len() <= MOST_NAMES {
+						names.push(leaf.path.chars().take(LONGEST_NAME).collect());
+					}
+					if leaf.path == column {
+						found = Some((count, leaf));
+					}
+					count = count.saturating_add(1);
+				}
 			}
 			Ok(())
 		})?;
 		Ok(true)
 	})?;
-	Ok(leaves)
+	Ok(found.ok_or(names))
 }
 
-/// The chunks of the column with this number among [`leaves`].
+/// The chunks of the column with this number, of each row group.
 pub(super) fn chunks(footer: &[u8], column: usize) -> Result<Vec<Chunk>, Refused> {
 	let mut chunks = Vec::new();
 	Compact(footer).fields(&mut |input, field| {

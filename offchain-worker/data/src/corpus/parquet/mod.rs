@@ -17,7 +17,7 @@ mod thrift;
 use super::{
 	column::{no_column, Records, Value},
 	inflate::most_bytes,
-	reader::{At, Reader},
+	reader::{At, Part, Reader},
 	Format,
 };
 use crate::{meter::Meter, DataError};
@@ -35,12 +35,8 @@ const BYTE_ARRAY: i64 = 6;
 pub(super) fn read(reader: &mut Reader<'_>, file: &File, at: &At<'_>) -> Result<(), DataError> {
 	let source = Source { file, at, size: at.size.unwrap_or(0), meter: reader.meter() };
 	let footer = source.footer()?;
-	let leaves = footer::leaves(&footer).map_err(|words| at.broken(words))?;
-	let found = leaves.iter().position(|leaf| leaf.path == reader.column());
-	let Some((index, leaf)) = found.and_then(|index| Some((index, leaves.get(index)?))) else {
-		let names: Vec<&str> = leaves.iter().map(|leaf| leaf.path.as_str()).collect();
-		return Err(no_column(reader.column(), &names, at));
-	};
+	let found = footer::find(&footer, reader.column()).map_err(|words| at.broken(words))?;
+	let (index, leaf) = found.map_err(|names| no_column(reader.column(), &names, at))?;
 	if leaf.kind != BYTE_ARRAY || leaf.is_repeated {
 		return Err(at.broken(format!("its column {:?} has no texts, but numbers or lists: name another with --column", leaf.path)));
 	}
@@ -50,7 +46,7 @@ pub(super) fn read(reader: &mut Reader<'_>, file: &File, at: &At<'_>) -> Result<
 		if reader.room() == 0 {
 			break;
 		}
-		read_chunk(reader, &source, &chunk, leaf, &mut records, &mut budget)?;
+		read_chunk(reader, &source, (&chunk, &leaf), &mut records, &mut budget)?;
 	}
 	if reader.room() == 0 {
 		reader.leave_rest(at);
@@ -61,8 +57,7 @@ pub(super) fn read(reader: &mut Reader<'_>, file: &File, at: &At<'_>) -> Result<
 fn read_chunk(
 	reader: &mut Reader<'_>,
 	source: &Source<'_>,
-	chunk: &Chunk,
-	leaf: &Leaf,
+	(chunk, leaf): (&Chunk, &Leaf),
 	records: &mut Records,
 	budget: &mut u64,
 ) -> Result<(), DataError> {
@@ -79,9 +74,12 @@ fn read_chunk(
 			if reader.room() == 0 {
 				return Ok(false);
 			}
-			let value = match text.map(|text| reader.utf8(text, 0, at)) {
+			let value = match text.map(|text| reader.utf8(text, Part::Row(records.number()), at)) {
 				Some(Ok(Some(text))) => Value::Text(text.into_owned()),
-				Some(Ok(None)) => return Ok(true),
+				Some(Ok(None)) => {
+					records.skip();
+					return Ok(true);
+				}
 				Some(Err(error)) => {
 					taken = Err(error);
 					return Ok(false);
@@ -125,7 +123,7 @@ impl Source<'_> {
 	fn footer(&self) -> Result<Vec<u8>, DataError> {
 		const TAIL: u64 = 8;
 		/// As much as any file has with a thousand columns and row groups.
-		const MOST: u64 = 256 << 20;
+		const MOST: u64 = 64 << 20;
 		let tail = self.size.checked_sub(TAIL).ok_or_else(|| self.at.broken("it is cut: this is no Parquet"))?;
 		let bytes = self.bytes(tail, TAIL)?;
 		let length = match bytes.as_slice() {

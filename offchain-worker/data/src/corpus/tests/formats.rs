@@ -129,7 +129,7 @@ fn records_that_are_not_utf8_are_left_out_alone() {
 	let (texts, found) = read(&path_corpus(root.path(), ALL).unwrap()).unwrap();
 	assert_eq!(texts, ["a", "b", "a", "b"]);
 	assert!(
-		found.left_out.to_string().contains("2 files or documents that are not UTF-8 text (a.jsonl at byte 24, b.csv at byte 7)"),
+		found.left_out.to_string().contains("2 files or documents that are not UTF-8 text (a.jsonl at line 2, b.csv at row 2)"),
 		"{found:?}"
 	);
 	let replacing = path_corpus(root.path(), ALL).unwrap().with_invalid_utf8(InvalidUtf8::Replace);
