@@ -20,7 +20,6 @@ use neuroshard_training::{
 	round::Training,
 };
 use neuroshard_types::{
-	dataset::Tokenizer,
 	dispute::OuterJob,
 	run::{Bridge, PhaseDurations, RoundRecord, RunConfig},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
@@ -87,7 +86,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		min_bond: NEURO,
 		rounds: Some(2),
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
-		tokenizer: Tokenizer::BYTES,
+		tokenizer: neuroshard_types::dataset::Tokenizer::BYTES,
 		overlaps: false,
 	};
 	let participants = [10, 20].map(|byte| AccountId::from([byte; 32])).to_vec();

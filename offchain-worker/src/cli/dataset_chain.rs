@@ -196,7 +196,7 @@ async fn all(at: &ChainAt) -> Result<Vec<(DatasetId, DatasetView)>, ChainError> 
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_types::dataset::DatasetShape;
+	use neuroshard_types::dataset::{DatasetShape, Tokenizer};
 
 	const OWN: AccountId = AccountId::new([1; 32]);
 

@@ -237,7 +237,10 @@ pub(super) fn fits(file: &RunFile, dataset: &Manifest, longest_phase: BlockNumbe
 mod tests {
 	use super::*;
 	use crate::cli::Preset;
-	use neuroshard_types::{dataset::DatasetShape, H256};
+	use neuroshard_types::{
+		dataset::{DatasetShape, Tokenizer},
+		H256,
+	};
 	use proptest::prelude::*;
 
 	/// A change that makes a good file bad.

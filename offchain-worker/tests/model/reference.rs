@@ -49,8 +49,7 @@ impl Llama {
 	/// Logits after every token.
 	pub fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
 		let embedding = &self.tensors["model.embed_tokens.weight"];
-		let mut stream: Vec<Vec<f64>> =
-			tokens.iter().map(|token| embedding[usize::from(*token) * self.dim..][..self.dim].to_vec()).collect();
+		let mut stream: Vec<Vec<f64>> = tokens.iter().map(|token| embedding[*token as usize * self.dim..][..self.dim].to_vec()).collect();
 		for layer in 0..self.layers {
 			let weight = |part: &str| &self.tensors[&format!("model.layers.{layer}.{part}.weight")];
 			self.attention(&mut stream, weight);
@@ -70,7 +69,7 @@ impl Llama {
 		let logits = self.logits(&tokens[..tokens.len() - 1]);
 		let losses = logits.iter().zip(&tokens[1..]).map(|(logits, target)| {
 			let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
-			sum.ln() - logits[usize::from(*target)]
+			sum.ln() - logits[*target as usize]
 		});
 		losses.sum::<f64>() / (tokens.len() - 1) as f64
 	}

@@ -4,7 +4,7 @@ use crate as pallet_neuro_training;
 use codec::Encode;
 use frame_support::{
 	ord_parameter_types, parameter_types,
-	traits::{ConstU32, Hooks, Randomness},
+	traits::{Hooks, Randomness},
 };
 use frame_system::{EnsureRoot, EnsureSignedBy};
 use neuroshard_test_support::ext;

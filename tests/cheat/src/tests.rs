@@ -83,7 +83,7 @@ impl Fixture {
 	fn doubt(&self, trained: &Trained) -> Option<Doubt> {
 		let (engine, loader) = (&self.engine, &self.loader);
 		let windows = assignment(engine, 0, SEED);
-		let read = |step: u32, sequence: u32, tokens: &mut [u16]| -> Result<(), DataError> {
+		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
 		};
 		let start = (self.genesis.params.clone(), self.genesis.header.momentum.0);
@@ -139,7 +139,7 @@ fn false_work_of_a_bridge_is_found_false_too() {
 	let honest = training.run(&AtomicBool::new(false), |_| ()).unwrap();
 	let windows = assignment(engine, 0, SEED);
 	let doubt = |engine: &Engine, trained: &Trained| {
-		let read = |step: u32, sequence: u32, tokens: &mut [u16]| -> Result<(), DataError> {
+		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
 		};
 		let start = (genesis.params.clone(), genesis.header.momentum.0);

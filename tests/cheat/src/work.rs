@@ -74,7 +74,7 @@ impl<'a> Windows<'a> {
 		Self { loader, assignment: neuroshard_training::round::assignment(engine, position, seed) }
 	}
 
-	fn read(&self, step: u32, sequence: u32, tokens: &mut [u16]) -> Result<(), DataError> {
+	fn read(&self, step: u32, sequence: u32, tokens: &mut [u32]) -> Result<(), DataError> {
 		let windows = self.loader.step_windows(&self.assignment, step)?;
 		let window = usize::try_from(sequence).ok().and_then(|sequence| windows.get(sequence));
 		let missing = || DataError::Invalid(format!("no window was drawn for sequence {sequence}"));
@@ -82,7 +82,7 @@ impl<'a> Windows<'a> {
 	}
 
 	/// All tokens of a step.
-	fn batch(&self, step: u32) -> Result<Vec<u16>, DataError> {
+	fn batch(&self, step: u32) -> Result<Vec<u32>, DataError> {
 		let Assignment { batch, seq_len, .. } = self.assignment;
 		let mut all = Vec::new();
 		for sequence in 0..batch {
@@ -162,7 +162,7 @@ fn flipped(
 	let mistake = fault.mistake(run, round, model, train).map_err(|error| EngineError::Setup(error.into()))?;
 	tracing::warn!(?mistake, "one wrong bit in round {round}");
 	let start = (checkpoint.params.clone(), checkpoint.header.momentum.0);
-	let read = |step: u32, sequence: u32, tokens: &mut [u16]| windows.read(step, sequence, tokens);
+	let read = |step: u32, sequence: u32, tokens: &mut [u32]| windows.read(step, sequence, tokens);
 	let story = WorkStory::new(engine.exec().clone(), model, train, checkpoint.header.round, start, read).map_err(EngineError::from)?;
 	let story = match base {
 		Some(base) => story.with_base((base.params.clone(), base.header.momentum.0)).map_err(EngineError::from)?,

@@ -151,8 +151,8 @@ fn in_file(folder: &Path, error: &DataError) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-	use neuroshard_data::tokenizer::Tokenizer;
 	use super::*;
+	use neuroshard_data::tokenizer::Tokenizer;
 	use neuroshard_data::{
 		build::{build, BuildOptions},
 		corpus::{path_corpus, CorpusLimits},

@@ -59,7 +59,7 @@ fn a_condemned_dataset_takes_no_new_runs_and_goes_with_the_last_one() {
 		assert_ok!(Dataset::acquire(0));
 		assert_ok!(condemn(BOB, PLACE));
 		assert_eq!((view(0).status, view(0).deposit), (DatasetStatus::Condemned, 0));
-		assert_eq!((Dataset::active(0), Dataset::root(0)), (None, Some(root_of_all())));
+		assert_eq!((Dataset::active(0), view(0).manifest.root), (None, root_of_all()));
 		assert_noop!(Dataset::acquire(0), Error::<Test>::NotActive);
 		assert_noop!(Dataset::activate(signed(ALICE), 0), Error::<Test>::NotProposed);
 		assert_noop!(Dataset::retire(signed(ALICE), 0), Error::<Test>::Condemned);

@@ -9,12 +9,16 @@ use frame_support::{
 	assert_noop,
 	traits::fungible::{Inspect, InspectHold},
 };
-use neuroshard_types::{dataset::DatasetStatus, traits::Datasets, Balance};
+use neuroshard_types::{
+	dataset::{DatasetStatus, Manifest},
+	traits::{ActiveDataset, Datasets},
+	Balance,
+};
 use sp_runtime::{ArithmeticError, DispatchError, TokenError};
 
-/// Texts of 4, 17 and 17 bytes with a length byte each, two hashes, vocabulary, three numbers of shape, bytes of text:
-/// 5 + 18 + 18 + 32 + 4 + 12 + 32 + 8 = 129 bytes at 7, and the base of 1,000.
-const DEPOSIT: Balance = 1_903;
+/// Texts of 4, 17 and 17 bytes with a length byte each, root and three numbers of the tokenizer, vocabulary, three numbers of shape, root, bytes of text:
+/// 5 + 18 + 18 + 44 + 4 + 12 + 32 + 8 = 141 bytes at 7, and the base of 1,000.
+const DEPOSIT: Balance = 1_987;
 
 #[test]
 fn a_proposal_holds_the_deposit() {
@@ -45,15 +49,16 @@ fn calls_need_a_signature() {
 }
 
 #[test]
-fn the_root_is_known_whatever_the_status() {
+fn runs_learn_of_a_dataset_while_it_is_active_only() {
 	build_and_execute(|| {
-		assert_eq!(Dataset::root(0), None);
 		propose(ALICE);
-		assert_eq!((Dataset::root(0), Dataset::active(0)), (Some(manifest().root), None));
+		assert_eq!(Dataset::active(0), None);
 		assert_ok!(Dataset::activate(signed(ALICE), 0));
+		let Manifest { shape, vocab, tokenizer, root, .. } = manifest();
+		assert_eq!(Dataset::active(0), Some(ActiveDataset { shape, vocab, tokenizer, root }));
 		assert_ok!(Dataset::acquire(0));
 		assert_ok!(Dataset::retire(signed(ALICE), 0));
-		assert_eq!((Dataset::root(0), Dataset::active(0)), (Some(manifest().root), None));
+		assert_eq!(Dataset::active(0), None);
 	});
 }
 
@@ -206,4 +211,3 @@ fn acquiring_needs_a_dataset_and_room_in_the_counter() {
 		assert_noop!(Dataset::acquire(0), ArithmeticError::Overflow);
 	});
 }
-

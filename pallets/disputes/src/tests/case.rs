@@ -159,8 +159,8 @@ impl Round {
 		Setting { model: &self.model, train: &self.train, round: ROUND, start: self.start, subject }
 	}
 
-	fn story(&'static self) -> WorkStory<impl FnMut(u32, u32, &mut [u16]) -> Result<(), &'static str>> {
-		let read = |step, sequence, buffer: &mut [u16]| {
+	fn story(&'static self) -> WorkStory<impl FnMut(u32, u32, &mut [u32]) -> Result<(), &'static str>> {
+		let read = |step, sequence, buffer: &mut [u32]| {
 			let window = window_of(&self.train, step, sequence).ok_or("no window")?;
 			buffer.copy_from_slice(&self.text.0[window.shard as usize][window.start as usize..][..buffer.len()]);
 			Ok(())

@@ -45,7 +45,7 @@ impl Reference {
 		let (dim, width) = (m.dim as usize, m.head_dim() as usize);
 		let group = (m.heads / m.kv_heads) as usize;
 		let embedding = self.tensor(theta, "model.embed_tokens.weight");
-		let mut xs: Vec<Vec<f64>> = tokens.iter().map(|&t| embedding[usize::from(t) * dim..][..dim].to_vec()).collect();
+		let mut xs: Vec<Vec<f64>> = tokens.iter().map(|&t| embedding[t as usize * dim..][..dim].to_vec()).collect();
 		for layer in 0..m.layers {
 			let p = |name: &str| self.tensor(theta, &format!("model.layers.{layer}.{name}.weight"));
 			let (mut qs, mut ks, mut vs) = (vec![], vec![], vec![]);
@@ -92,7 +92,7 @@ impl Reference {
 		let mut total = 0.0;
 		for sequence in tokens.chunks(seq + 1) {
 			for (logits, &target) in self.logits(theta, &sequence[..seq]).iter().zip(&sequence[1..]) {
-				total += logits.iter().map(|l| l.exp()).sum::<f64>().ln() - logits[usize::from(target)];
+				total += logits.iter().map(|l| l.exp()).sum::<f64>().ln() - logits[target as usize];
 			}
 		}
 		total / (tokens.len() / (seq + 1) * seq) as f64

@@ -7,7 +7,9 @@ use neuroshard_data::{
 	corpus::{path_corpus, CorpusLimits},
 	tokenizer::Tokenizer,
 };
+use neuroshard_graph::corpus::TokenWidth;
 use neuroshard_network::{Handle, Network, NetworkConfig};
+use neuroshard_types::dataset::DatasetShape;
 use std::{os::unix::fs::MetadataExt, time::Duration};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
