@@ -330,7 +330,7 @@ fn windows_stay_within_their_shard() {
 	let last = Window { shard: 0, start: 5_000 - 33 };
 	loader.read(last, &mut tokens).unwrap();
 	let file = fs::read(shard_path(folder.path(), 0)).unwrap();
-	assert_eq!(tokens[32].to_le_bytes(), file[9_998..10_000]);
+	assert_eq!(tokens[32].to_le_bytes()[..2], file[9_998..10_000]);
 	for window in [
 		Window { start: last.start + 1, ..last },
 		Window { shard: built.manifest.shape.shard_count, start: 0 },
