@@ -132,7 +132,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let train = TrainConfig { batch: 8, seq_len: 256, inner_steps, commit_interval, ..TrainConfig::tiny() };
 	let (exec, layout) = (Arc::new(Exec::new(usize::try_from(threads)?)?), ParamLayout::new(&model)?);
 	let mut random = Lcg(u64::from(seed) + 1);
-	let text = Text((0..(inner_steps + 1) * 8 * 311).map(|_| random.below(4_096) & random.below(4_096)).collect());
+	let text = Text((0..(inner_steps + 1) * 8 * 311).map(|_| (random.below(4_096) & random.below(4_096)) as u32).collect());
 	let theta = theta_0(&model, &layout, &train.seed);
 	let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
 	let start = checkpoint_root(&tensors_root(&layout, &theta, exec.threads()), &momentum, 0, 0);

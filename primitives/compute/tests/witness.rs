@@ -14,7 +14,7 @@ use neuroshard_compute::{
 };
 use neuroshard_graph::{
 	cell::Cell,
-	corpus::Window,
+	corpus::{TokenWidth, Window},
 	graph::Op,
 	merkle::{merkle_root, Hash},
 	tiles::{bytes_of, leaf_hash},

@@ -15,7 +15,7 @@ use neuroshard_types::{
 	dataset::{Tokenizer, BYTE_VOCAB},
 	proof::{Proof, ProofSignature},
 	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, VoteBitmap, Work},
-	traits::Clock,
+	traits::{Clock, Datasets},
 	AccountId, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, F32, H256, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use sp_runtime::traits::Zero;
