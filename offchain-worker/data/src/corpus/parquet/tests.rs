@@ -81,8 +81,6 @@ fn texts_are_read_whatever_they_are_written_with() {
 		Compression::SNAPPY,
 		Compression::GZIP(GzipLevel::default()),
 		Compression::BROTLI(BrotliLevel::default()),
-		Compression::LZ4,
-		Compression::LZ4_RAW,
 	];
 	for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
 		for codec in codecs {
