@@ -14,7 +14,6 @@ use super::{
 	tokenizer::{Tokenizer, TokenizerError},
 	DataError,
 };
-use neuroshard_atomic_write::write_atomically;
 use neuroshard_types::{
 	dataset::{DatasetShape, MAX_VOCAB},
 	H256,
@@ -243,5 +242,5 @@ fn vocabulary(tokenizer: &Tokenizer, asked: u32) -> Result<u32, DataError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
-	write_atomically(path, bytes).map_err(|error| DataError::io(path, error))
+	fs::write(path, bytes).map_err(|error| DataError::io(path, error))
 }

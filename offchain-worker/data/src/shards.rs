@@ -4,7 +4,6 @@ use super::{
 	dataset::{entropy, shard_path, LEAVES_FILE, SHARDS_FOLDER},
 	DataError,
 };
-use neuroshard_atomic_write::write_atomically;
 use neuroshard_graph::{
 	corpus::TokenWidth,
 	merkle::merkle_root,
@@ -66,7 +65,7 @@ impl Shards {
 		self.roots.push(H256(merkle_root(&hashes)));
 		self.leaves.write_all(hashes.as_flattened()).map_err(|error| DataError::io(&self.folder.join(LEAVES_FILE), error))?;
 		let path = shard_path(&self.folder, number);
-		write_atomically(&path, &bytes).map_err(|error| DataError::io(&path, error))?;
+		fs::write(&path, &bytes).map_err(|error| DataError::io(&path, error))?;
 		bytes.clear();
 		self.open = bytes;
 		Ok(())
@@ -77,7 +76,7 @@ impl Shards {
 	/// # Errors
 	/// [`DataError::Io`].
 	pub(super) fn finish(self) -> Result<(Vec<H256>, u64), DataError> {
-		let written = self.leaves.into_inner().map_err(|error| error.into_error()).and_then(|file| file.sync_all());
+		let written = self.leaves.into_inner().map_err(|error| error.into_error());
 		written.map_err(|error| DataError::io(&self.folder.join(LEAVES_FILE), error))?;
 		let left = self.open.len().checked_div(size(self.width.bytes())).unwrap_or_default();
 		Ok((self.roots, u64::try_from(left).unwrap_or(u64::MAX)))

@@ -65,7 +65,7 @@ pub(super) struct Build {
 	vocab: u32,
 	/// Memory in which documents are sorted, about; what does not fit goes to files beside the dataset until it is complete. The dataset is the same
 	/// with any.
-	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MEMORY_BYTES)]
+	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MEMORY_BYTES, value_parser = clap::value_parser!(u64).range(1 << 20..))]
 	memory: u64,
 	/// Threads that make tokens; without it, one for each core.
 	#[arg(long, value_parser = parse::threads)]

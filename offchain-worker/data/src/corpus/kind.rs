@@ -58,7 +58,7 @@ pub(super) fn kind(head: &[u8], name: &str) -> Kind {
 		[0x1f, 0x8b, ..] => return Kind::Gzip,
 		[0x28, 0xb5, 0x2f, 0xfd, ..] => return Kind::Zstd,
 		[0xfd, b'7', b'z', b'X', b'Z', 0, ..] => return Kind::Xz,
-		[b'P', b'A', b'R', b'1' | b'E', ..] if !head.is_ascii() || ending(name) == "parquet" => return Kind::Parquet,
+		[b'P', b'A', b'R', b'1' | b'E', ..] if !head.is_ascii() || head.contains(&0) || ending(name) == "parquet" => return Kind::Parquet,
 		_ if is_skippable => return Kind::Zstd,
 		_ if head.get(257..262) == Some(b"ustar") => return Kind::Tar,
 		_ => (),
