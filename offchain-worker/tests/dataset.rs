@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use neuroshard_data::{
-	corpus::{corpus_beside, Corpus, CorpusLimits},
-	dataset::{build, dataset_root, entropy, rebuild, shard_path, verify, verify_against, BuildOptions, Dataset, LEAVES_FILE},
+	blake2_256,
+	build::{build, rebuild, BuildOptions},
+	corpus::{paths_corpus, Amount, Corpus, CorpusLimits, Reason},
+	dataset::{dataset_root, entropy, shard_path, verify, verify_against, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
 	manifest::{DatasetManifest, MANIFEST_FILE},
 	tokenizer::{bytes, Tokenizer},
@@ -16,34 +18,35 @@ use neuroshard_types::{
 	H256,
 };
 use proptest::prelude::*;
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+	collections::{BTreeMap, BTreeSet},
+	fs,
+	path::Path,
+};
+
+fn texts(documents: u32) -> Vec<String> {
+	(0..documents).map(|number| format!("document {number} says {} and {}\n", number * 7919, number ^ 0x5a5a)).collect()
+}
 
 fn corpus(documents: u32) -> Corpus {
-	let text = |number: u32| format!("document {number} says {} and {}\n", number * 7919, number ^ 0x5a5a).into_bytes();
-	Corpus {
-		source: "numbered lines".into(),
-		documents: (0..documents).map(text).collect(),
-		left_out: Default::default(),
-		raw: Default::default(),
-	}
+	Corpus::given("numbered lines", texts(documents))
 }
 
 fn options(tokens_per_shard: u32, held_out: u32) -> BuildOptions {
-	BuildOptions { name: "lines".into(), licence: "CC0-1.0".into(), tokens_per_shard, held_out, vocab: 0 }
+	BuildOptions { name: "lines".into(), licence: "CC0-1.0".into(), tokens_per_shard, held_out, ..BuildOptions::default() }
 }
 
 /// Shards of 5,000 tokens: two full chunks and a padded one.
 fn small(folder: &Path) -> Dataset {
-	build(&corpus(1000), &Tokenizer::bytes(), &options(5_000, 2), folder).unwrap()
+	build(&corpus(1000), &Tokenizer::bytes(), &options(5_000, 2), folder).unwrap().dataset
 }
 
 #[test]
 fn a_dataset_does_not_depend_on_the_order_of_its_documents() {
 	let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-	let mut reversed = corpus(1000);
-	reversed.documents.reverse();
+	let reversed = Corpus::given("numbered lines", texts(1000).into_iter().rev().collect());
 	let first = small(a.path());
-	let second = build(&reversed, &Tokenizer::bytes(), &options(5_000, 2), b.path()).unwrap();
+	let second = build(&reversed, &Tokenizer::bytes(), &options(5_000, 2), b.path()).unwrap().dataset;
 	assert_eq!(first.manifest, second.manifest);
 }
 
@@ -149,7 +152,7 @@ fn a_smaller_dataset_leaves_nothing_of_the_one_that_it_replaces() {
 	let error = rebuild(&corpus(1), &Tokenizer::bytes(), &options(5_000, 1), &folder).unwrap_err();
 	assert!(matches!(error, DataError::CorpusTooSmall { .. }), "{error}");
 	assert_eq!(verify(&folder, None).unwrap().manifest, old.manifest);
-	let new = rebuild(&corpus(500), &Tokenizer::bytes(), &options(5_000, 1), &folder).unwrap();
+	let new = rebuild(&corpus(500), &Tokenizer::bytes(), &options(5_000, 1), &folder).unwrap().dataset;
 	assert_eq!(verify(&folder, None).unwrap().manifest, new.manifest);
 	let shards = fs::read_dir(folder.join("shards")).unwrap().count();
 	assert_eq!(shards, new.manifest.shape.shard_count as usize);
@@ -159,13 +162,13 @@ fn a_smaller_dataset_leaves_nothing_of_the_one_that_it_replaces() {
 #[test]
 fn a_dataset_within_its_corpus_is_the_same_each_time_it_is_built() {
 	let folder = tempfile::tempdir().unwrap();
-	for (place, text) in corpus(500).documents.iter().enumerate() {
+	for (place, text) in texts(500).iter().enumerate() {
 		fs::write(folder.path().join(format!("{place}.txt")), text).unwrap();
 	}
 	let out = folder.path().join("ds");
 	let again = || {
-		let corpus = corpus_beside(folder.path(), CorpusLimits::default(), Some(&out)).unwrap();
-		rebuild(&corpus, &Tokenizer::bytes(), &options(5_000, 1), &out).unwrap().manifest
+		let corpus = paths_corpus(&[folder.path().to_path_buf()], CorpusLimits::default(), Some(&out)).unwrap();
+		rebuild(&corpus, &Tokenizer::bytes(), &options(5_000, 1), &out).unwrap().dataset.manifest
 	};
 	let first = again();
 	assert_eq!((again(), again()), (first.clone(), first));
@@ -174,35 +177,102 @@ fn a_dataset_within_its_corpus_is_the_same_each_time_it_is_built() {
 #[test]
 fn no_text_is_both_trained_on_and_held_out_however_its_files_are_saved() {
 	let folder = tempfile::tempdir().unwrap();
-	for (place, text) in corpus(600).documents.iter().enumerate() {
-		let text = String::from_utf8(text.clone()).unwrap();
+	for (place, text) in texts(600).into_iter().enumerate() {
 		let copies = [text.clone(), format!("\u{feff}{text}"), text.replace('\n', "\r\n"), text.trim_end().to_owned()];
 		for (copy, text) in copies.into_iter().enumerate() {
 			fs::write(folder.path().join(format!("{copy}-{place}.txt")), text).unwrap();
 		}
 	}
 	let out = folder.path().join("ds");
-	let corpus = corpus_beside(folder.path(), CorpusLimits::default(), Some(&out)).unwrap();
-	assert_eq!(corpus.documents.len(), 600);
+	let corpus = paths_corpus(&[folder.path().to_path_buf()], CorpusLimits::default(), Some(&out)).unwrap();
 	let built = build(&corpus, &Tokenizer::bytes(), &options(5_000, 1), &out).unwrap();
+	assert_eq!((built.found.documents(), built.found.left_out.amount(Reason::Repeated).count), (4 * 600, 3 * 600));
 	let tokens = |shard: u32| {
 		let bytes = fs::read(shard_path(&out, shard)).unwrap();
 		bytes.chunks_exact(2).take(5_000).map(|pair| u16::from_le_bytes([pair[0], pair[1]]).into()).collect::<Vec<u32>>()
 	};
 	let documents = |shards: std::ops::Range<u32>| {
 		let all: Vec<u32> = shards.flat_map(tokens).collect();
-		let texts =
-			all.split(|token| *token == bytes::END_OF_TEXT).map(|text| text.iter().map(|token| *token as u8 as char).collect::<String>());
+		let texts = all.split(|token| *token == bytes::END_OF_TEXT);
+		let mut texts: Vec<String> = texts.map(|text| text.iter().map(|token| *token as u8 as char).collect()).collect();
 		// The first and the last may be cut.
-		texts
-			.filter(|text| text.starts_with("document") && text.ends_with('\n'))
-			.map(|text| text.trim_end().to_owned())
-			.collect::<BTreeSet<_>>()
+		texts.pop();
+		texts.into_iter().skip(1).collect::<BTreeSet<_>>()
 	};
-	let last = built.manifest.shape.shard_count - 1;
+	let last = built.dataset.manifest.shape.shard_count - 1;
 	let (trained, held_out) = (documents(0..last), documents(last..last + 1));
 	assert!(trained.len() > 300 && held_out.len() > 50, "{} {}", trained.len(), held_out.len());
 	assert!(trained.is_disjoint(&held_out));
+}
+
+/// All files below a folder, by name, with what they hold.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+	let mut all = BTreeMap::new();
+	for entry in fs::read_dir(folder).unwrap() {
+		let path = entry.unwrap().path();
+		let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+		match path.is_dir() {
+			true => all.extend(files(&path).into_iter().map(|(below, bytes)| (format!("{name}/{below}"), bytes))),
+			false => drop(all.insert(name, fs::read(path).unwrap())),
+		}
+	}
+	all
+}
+
+#[test]
+fn neither_memory_nor_threads_change_a_byte() {
+	let base = tempfile::tempdir().unwrap();
+	// Each three times, so that what is repeated is in different runs.
+	let corpus = Corpus::given("numbered lines", [texts(700), texts(700), texts(700)].concat());
+	let built = |name: &str, memory_bytes, threads| {
+		let options = BuildOptions { memory_bytes, threads, ..options(5_000, 2) };
+		let built = build(&corpus, &Tokenizer::bytes(), &options, &base.path().join(name)).unwrap();
+		assert_eq!(built.found.left_out.amount(Reason::Repeated).count, 1_400);
+		files(&base.path().join(name))
+	};
+	let (first, second, third) = (built("a", 1 << 30, 1), built("b", 1 << 10, 7), built("c", 100 << 10, 2));
+	assert!(first == second && first == third);
+	assert!(first.keys().all(|name| name.starts_with("shards/") || !name.contains('/')), "{:?}", first.keys());
+	assert_eq!(fs::read_dir(base.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn shards_hold_the_documents_in_the_order_of_their_hashes() {
+	let folder = tempfile::tempdir().unwrap();
+	let built = build(&corpus(300), &Tokenizer::bytes(), &options(1_000, 1), folder.path()).unwrap();
+	let mut documents = texts(300);
+	documents.sort_by_key(|text| blake2_256(text.trim_end().as_bytes()));
+	let expected: Vec<u32> = documents.iter().flat_map(|text| text.bytes().map(u32::from).chain([bytes::END_OF_TEXT])).collect();
+	let manifest = &built.dataset.manifest;
+	let mut tokens = Vec::new();
+	for shard in 0..manifest.shape.shard_count {
+		let shard = fs::read(shard_path(folder.path(), shard)).unwrap();
+		tokens.extend(shard.chunks_exact(2).take(1_000).map(|pair| u32::from(u16::from_le_bytes([pair[0], pair[1]]))));
+	}
+	assert_eq!(tokens, expected[..tokens.len()]);
+	assert_eq!(built.unused_tokens, (expected.len() - tokens.len()) as u64);
+	assert_eq!(manifest.bytes, documents.iter().map(|text| text.len() as u64).sum::<u64>());
+	let last = &expected[tokens.len() - 1_000..tokens.len()];
+	let counts: Vec<u64> = (0..288).map(|token| last.iter().filter(|found| **found == token).count() as u64).collect();
+	assert!((manifest.unigram_entropy - entropy(&counts)).abs() < 1e-12);
+}
+
+#[test]
+fn a_build_that_fails_leaves_nothing_behind() {
+	let base = tempfile::tempdir().unwrap();
+	let text = base.path().join("text");
+	fs::create_dir(&text).unwrap();
+	fs::write(text.join("a.txt"), texts(500).concat()).unwrap();
+	fs::write(text.join("b.jsonl"), "{\"text\": \"right\"}\n{broken\n").unwrap();
+	let corpus = paths_corpus(&[text.clone()], CorpusLimits { total_bytes: u64::MAX, ..CorpusLimits::default() }, None).unwrap();
+	let options = BuildOptions { memory_bytes: 1_000, ..options(1_000, 1) };
+	let error = build(&corpus, &Tokenizer::bytes(), &options, &base.path().join("ds")).unwrap_err();
+	assert!(matches!(&error, DataError::Broken { place, reason } if place == "b.jsonl" && reason.starts_with("line 2")), "{error}");
+	assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+	fs::remove_file(text.join("b.jsonl")).unwrap();
+	let built = build(&corpus, &Tokenizer::bytes(), &options, &base.path().join("ds")).unwrap();
+	assert_eq!(built.found.left_out.amount(Reason::Repeated), Amount::default());
+	verify(&base.path().join("ds"), None).unwrap();
 }
 
 #[test]
@@ -260,7 +330,7 @@ fn windows_stay_within_their_shard() {
 	let last = Window { shard: 0, start: 5_000 - 33 };
 	loader.read(last, &mut tokens).unwrap();
 	let file = fs::read(shard_path(folder.path(), 0)).unwrap();
-	assert_eq!(tokens[32].to_le_bytes(), file[9_998..10_000]);
+	assert_eq!(tokens[32].to_le_bytes()[..2], file[9_998..10_000]);
 	for window in [
 		Window { start: last.start + 1, ..last },
 		Window { shard: built.manifest.shape.shard_count, start: 0 },

@@ -4,8 +4,8 @@
 
 use codec::Encode;
 use neuroshard_data::{
+	build::{build, BuildOptions},
 	corpus::{path_corpus, CorpusLimits},
-	dataset::{build, BuildOptions},
 	loader::Loader,
 	tokenizer::Tokenizer,
 };
@@ -71,7 +71,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	(0..120).for_each(|number| std::fs::write(text.path().join(format!("{number}.txt")), document(number)).unwrap());
 	let corpus = path_corpus(text.path(), CorpusLimits::default()).unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
-	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().manifest;
+	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().dataset.manifest;
 	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
 	let mut engine = Engine::new(&model, &train, 2).unwrap();
 	let mut last = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use neuroshard_data::{
+	build::{build, BuildOptions},
 	corpus::Corpus,
-	dataset::{build, BuildOptions, Dataset},
+	dataset::Dataset,
 	loader::Loader,
 	tokenizer::Tokenizer,
 };
@@ -35,13 +36,8 @@ fn corpus() -> Corpus {
 		let object = pick(&["a delta", "the checkpoint", "its tokens", "the round"], number ^ 0xaa0);
 		format!("{subject} {verb} {object} in step {number}.\n")
 	};
-	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
-	Corpus {
-		source: "a small grammar".into(),
-		documents: (0..150).map(document).collect(),
-		left_out: Default::default(),
-		raw: Default::default(),
-	}
+	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect();
+	Corpus::given("a small grammar", (0..150).map(document).collect())
 }
 
 struct Network {
@@ -66,7 +62,7 @@ fn network_of(train: TrainConfig, threads: usize) -> Network {
 	let (model, _) = configuration();
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
-	let dataset = build(&corpus(), &Tokenizer::bytes(), &options, folder.path()).unwrap();
+	let dataset = build(&corpus(), &Tokenizer::bytes(), &options, folder.path()).unwrap().dataset;
 	let loader = Loader::new(folder.path(), dataset.manifest.shape, dataset.manifest.vocab).unwrap();
 	let engine = Engine::new(&model, &train, threads).unwrap();
 	let genesis = Checkpoint::genesis(3, &model, &train, threads).unwrap();

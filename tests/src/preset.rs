@@ -2,8 +2,8 @@
 
 use crate::{AuditRules, Cheat, Rules};
 use neuroshard_data::{
+	build::BuildOptions,
 	corpus::{CorpusLimits, DEFAULT_CORPUS_BYTES},
-	dataset::BuildOptions,
 };
 use neuroshard_training::presets;
 use neuroshard_types::{run::PhaseDurations, BlockNumber, ModelConfig, RoundIndex, TrainConfig};

@@ -3,8 +3,8 @@
 use crate::{until, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_data::{
+	build::build,
 	corpus::{path_corpus, registry_corpus, Corpus},
-	dataset::build,
 	loader::Loader,
 	tokenizer::{train, Tokenizer},
 	DataError,
@@ -256,14 +256,14 @@ fn missing(what: &str) -> Error {
 
 fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
 	let corpus = match text {
-		Text::Registry => registry_corpus(&cargo_home()?, preset.limits())?,
+		Text::Registry => registry_corpus(&cargo_home()?, preset.limits()),
 		Text::Path(path) => path_corpus(path, preset.limits())?,
 	};
 	let tokenizer = match tokens {
 		Tokens::Bytes => Tokenizer::bytes(),
 		Tokens::Trained(vocab) => trained(&corpus, vocab, &folder.with_extension("tokenizer.json"))?,
 	};
-	let built = build(&corpus, &tokenizer, &preset.shards(), &folder)?;
+	let built = build(&corpus, &tokenizer, &preset.shards(), &folder)?.dataset;
 	let (model, train) = preset.configs();
 	let model = ModelConfig { vocab: built.manifest.vocab, ..model };
 	let windows = training_windows(&built.manifest.shape, train.seq_len);
@@ -293,8 +293,8 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 /// A tokenizer of the text, in a file at `path`.
 fn trained(corpus: &Corpus, vocab: u32, path: &Path) -> Result<Tokenizer, Error> {
 	let failed = |source| Error::from(DataError::Tokenizer { path: path.to_path_buf(), source });
-	let documents = corpus.documents.iter().filter_map(|document| std::str::from_utf8(document).ok());
-	let file = train::train(documents, vocab).map_err(failed)?;
+	let (documents, _) = corpus.texts()?;
+	let file = train::train(documents.iter().map(String::as_str), vocab).map_err(failed)?;
 	std::fs::write(path, file).map_err(|source| Error::from(DataError::io(path, source)))?;
 	Tokenizer::open(path, None, false).map_err(failed)
 }

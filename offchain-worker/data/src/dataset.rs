@@ -1,20 +1,13 @@
-//! Building a dataset from a corpus, and checking one against its manifest.
+//! A dataset on disk, and checking one against its manifest.
 
-use super::{
-	corpus::Corpus,
-	manifest::{self, DatasetManifest, MANIFEST_FILE},
-	place,
-	tokenizer::Tokenizer,
-	DataError,
-};
-use neuroshard_atomic_write::write_atomically;
+use super::{manifest::DatasetManifest, tokenizer::Tokenizer, DataError};
 use neuroshard_graph::{
 	corpus::{Corpus as Commitment, TokenWidth},
 	merkle::{merkle_root, Hash},
-	tiles::{content_id, leaf_hashes, LEAF_BYTES},
+	tiles::{content_id, leaf_hashes},
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest, CHUNK_BYTES, MAX_VOCAB},
+	dataset::{Manifest, CHUNK_BYTES},
 	H256,
 };
 use std::{
@@ -28,28 +21,6 @@ pub const LEAVES_FILE: &str = "leaves.bin";
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
 /// Name of the folder of shard files in a dataset folder.
 pub const SHARDS_FOLDER: &str = "shards";
-
-/// Options that a builder decides.
-#[derive(Clone, Debug)]
-pub struct BuildOptions {
-	/// Name of the dataset.
-	pub name: String,
-	/// SPDX licence expression.
-	pub licence: String,
-	/// Tokens of every shard.
-	pub tokens_per_shard: u32,
-	/// Shards held out for validation.
-	pub held_out: u32,
-	/// Rows of the embedding of models that are trained on it, where that is more than the tokenizer needs; 0 for what it needs.
-	pub vocab: u32,
-}
-
-impl Default for BuildOptions {
-	/// 128 KiB shards, four of them held out.
-	fn default() -> Self {
-		Self { name: "local text".into(), licence: "LicenseRef-mixed".into(), tokens_per_shard: 65_536, held_out: 4, vocab: 0 }
-	}
-}
 
 /// A dataset on disk that was built or verified in this process.
 #[derive(Clone, Debug)]
@@ -74,102 +45,6 @@ pub fn shard_bytes(corpus: &Commitment) -> u64 {
 pub fn dataset_root(shard_roots: &[H256]) -> H256 {
 	let roots: Vec<Hash> = shard_roots.iter().map(|root| root.0).collect();
 	H256(merkle_root(&roots))
-}
-
-/// Tokenizes `corpus` into shards in the new or empty `folder`. Documents are ordered by their content's hash, so that
-/// held-out text (the last shards) has the distribution of the rest; tokens that do not fill the last shard are left out.
-/// The folder appears complete or not at all.
-///
-/// # Errors
-/// [`DataError::Occupied`] and [`DataError::Exists`] if there is something in `folder`, [`DataError::CorpusTooSmall`],
-/// [`DataError::Invalid`] for options out of bounds, or [`DataError::Io`].
-pub fn build(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
-	let manifest = place::create(folder, |folder| write_files(corpus, tokenizer, options, folder))?;
-	Ok(Dataset { folder: folder.to_path_buf(), manifest })
-}
-
-/// As [`build`], but a dataset in `folder` is replaced. It stays as it is until the new one is complete.
-///
-/// # Errors
-/// As [`build`], except for [`DataError::Exists`].
-pub fn rebuild(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Dataset, DataError> {
-	let manifest = place::replace(folder, |folder| write_files(corpus, tokenizer, options, folder))?;
-	Ok(Dataset { folder: folder.to_path_buf(), manifest })
-}
-
-fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<DatasetManifest, DataError> {
-	let mut order: Vec<(H256, &[u8])> =
-		corpus.documents.iter().map(|document| (super::blake2_256(document), document.as_slice())).collect();
-	order.sort_unstable_by_key(|(hash, _)| *hash);
-	order.dedup_by_key(|(hash, _)| *hash);
-
-	let failed = |source| DataError::Tokenizer { path: PathBuf::from(TOKENIZER_FILE), source };
-	let mut all = Vec::new();
-	for (_, document) in &order {
-		tokenizer.encode(&String::from_utf8_lossy(document), &mut all).map_err(failed)?;
-	}
-	let tokens = all.len() as u64;
-	let needed = u64::from(options.tokens_per_shard) * (u64::from(options.held_out) + 1);
-	if tokens < needed {
-		return Err(DataError::CorpusTooSmall { tokens, needed });
-	}
-	let shard_count = u32::try_from(tokens / u64::from(options.tokens_per_shard.max(1))).unwrap_or(u32::MAX);
-	let shape = DatasetShape { tokens_per_shard: options.tokens_per_shard, shard_count, held_out: options.held_out };
-	manifest::check_shape(&shape)?;
-
-	let shards = folder.join(SHARDS_FOLDER);
-	fs::create_dir_all(&shards).map_err(|error| DataError::io(&shards, error))?;
-	let (vocab, mut stream) = (vocabulary(tokenizer, options.vocab)?, all.into_iter());
-	let width = TokenWidth::of(vocab);
-	let mut counts = vec![0u64; vocab as usize];
-	let (mut shard_roots, mut leaves) = (Vec::new(), Vec::new());
-	for shard in 0..shard_count {
-		let mut bytes = Vec::new();
-		for token in stream.by_ref().take(options.tokens_per_shard as usize) {
-			bytes.extend_from_slice(&width.write(token)[..width.bytes() as usize]);
-			if shard >= shard_count - options.held_out {
-				counts[token as usize] += 1;
-			}
-		}
-		bytes.resize(bytes.len().next_multiple_of(LEAF_BYTES), 0);
-		let hashes = leaf_hashes(&bytes, 1);
-		shard_roots.push(H256(merkle_root(&hashes)));
-		leaves.extend(hashes.as_flattened());
-		write(&shard_path(folder, shard), &bytes)?;
-	}
-	let manifest = DatasetManifest {
-		name: options.name.clone(),
-		licence: options.licence.clone(),
-		source: corpus.source.clone(),
-		tokenizer: tokenizer.id(),
-		vocab,
-		shape,
-		root: dataset_root(&shard_roots),
-		bytes: corpus.bytes(),
-		unigram_entropy: entropy(&counts),
-		shard_roots,
-	};
-	manifest.check()?;
-	write(&folder.join(LEAVES_FILE), &leaves)?;
-	write(&folder.join(TOKENIZER_FILE), tokenizer.json())?;
-	let text = serde_json::to_string_pretty(&manifest).map_err(|error| DataError::Invalid(error.to_string()))?;
-	write(&folder.join(MANIFEST_FILE), text.as_bytes())?;
-	Ok(manifest)
-}
-
-/// Returns the vocabulary of models on a dataset: what the tokenizer needs, or `asked` for.
-///
-/// # Errors
-/// [`DataError::Invalid`] for fewer, or a number that is no multiple of 32 or too large.
-fn vocabulary(tokenizer: &Tokenizer, asked: u32) -> Result<u32, DataError> {
-	let needed = tokenizer.vocab();
-	match asked {
-		0 => Ok(needed),
-		_ if (needed..=MAX_VOCAB).contains(&asked) && asked.is_multiple_of(32) => Ok(asked),
-		_ => Err(DataError::Invalid(format!(
-			"the vocabulary is a multiple of 32 from {needed}, which the tokenizer needs, to {MAX_VOCAB}, not {asked}"
-		))),
-	}
 }
 
 /// Recomputes every hash of the dataset in `folder` and compares it with the folder's manifest and, if given, with the
@@ -290,8 +165,4 @@ pub fn entropy(counts: &[u64]) -> f64 {
 	let total = counts.iter().sum::<u64>() as f64;
 	let probabilities = counts.iter().filter(|count| **count > 0).map(|count| *count as f64 / total);
 	probabilities.map(|probability| -probability * probability.ln()).sum()
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), DataError> {
-	write_atomically(path, bytes).map_err(|error| DataError::io(path, error))
 }

@@ -10,11 +10,15 @@
 //!                    has up to 65,536 of them, else four
 //! ```
 
+pub mod build;
 pub mod corpus;
 pub mod dataset;
 pub mod loader;
 pub mod manifest;
+pub mod meter;
 mod place;
+mod shards;
+mod sorter;
 pub mod tokenizer;
 
 use neuroshard_types::H256;
@@ -38,6 +42,32 @@ pub enum DataError {
 		path: PathBuf,
 		/// Files that were there instead.
 		left_out: corpus::LeftOut,
+	},
+	/// A file of the corpus is not what it seems to be.
+	#[error("{place}: {reason}. Fetch or write it again, or move it out of the corpus")]
+	Broken {
+		/// The file.
+		place: String,
+		/// What is wrong with it.
+		reason: String,
+	},
+	/// Text that is not UTF-8, where that is refused.
+	#[error("{place}: {part} is no UTF-8: convert the file, as with `iconv -f LATIN1 -t UTF-8`, or leave such text out with --invalid-utf8 skip")]
+	NotUtf8 {
+		/// The file.
+		place: String,
+		/// Which byte of what the file holds when it is unpacked, or which line or row.
+		part: String,
+	},
+	/// Records without the column that has the text.
+	#[error("{place} has no column {column:?}: name the one that has the text with --column, which may be {}, or move the file out of the corpus", named(columns))]
+	NoColumn {
+		/// The file.
+		place: String,
+		/// Name that was looked for.
+		column: String,
+		/// Names that are there.
+		columns: Vec<String>,
 	},
 	/// Building would mix a dataset with other files.
 	#[error("{path} holds {found}, which is no part of a dataset: name a new or an empty folder", path = path.display())]
@@ -174,6 +204,14 @@ impl DataError {
 	/// The answer of the file system about `path`.
 	pub fn io(path: &Path, source: std::io::Error) -> Self {
 		Self::Io { path: path.to_path_buf(), source }
+	}
+}
+
+/// Names of columns, or that there is none.
+fn named(columns: &[String]) -> String {
+	match columns.is_empty() {
+		true => "none, since there are no names".into(),
+		false => columns.join(", "),
 	}
 }
 

@@ -5,7 +5,7 @@ use super::{
 	manifest::MANIFEST_FILE,
 	DataError,
 };
-use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::fs::{renameat_with, syncfs, RenameFlags, CWD};
 use std::{
 	fs::{self, File, Permissions},
 	io,
@@ -61,6 +61,8 @@ fn put<T>(target: &Path, swap: bool, fill: impl FnOnce(&Path) -> Result<T, DataE
 	let beside = tempfile::Builder::new().prefix(".building-").permissions(Permissions::from_mode(0o777)).tempdir_in(parent);
 	let building = beside.map_err(|error| DataError::io(parent, error))?;
 	let filled = fill(building.path())?;
+	// All files at once: one after another, a dataset of many shards would wait for the disk most of the time.
+	File::open(building.path()).and_then(|folder| Ok(syncfs(folder)?)).map_err(|error| DataError::io(parent, error))?;
 	// What fails here leaves `target` as it was; `building`, the new dataset or the old one, is removed when it is dropped.
 	match swap {
 		true => renameat_with(CWD, building.path(), CWD, &target, RenameFlags::EXCHANGE).map_err(io::Error::from),

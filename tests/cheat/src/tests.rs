@@ -4,8 +4,8 @@ use super::*;
 use clap::{Parser, ValueEnum};
 use neuroshard_compute::player::{CheckpointStory, Story, WorkStory};
 use neuroshard_data::{
+	build::{build, BuildOptions},
 	corpus::Corpus,
-	dataset::{build, BuildOptions},
 	loader::Loader,
 	tokenizer::Tokenizer,
 	DataError,
@@ -52,16 +52,11 @@ fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Fixture {
 	let train = TrainConfig { aggregator, ..train };
 	let sentence =
 		|number: u32| format!("Worker {} trains step {number} of shard {}.\n", number % 7, number.wrapping_mul(2_654_435_761) >> 20);
-	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect::<String>().into_bytes();
-	let corpus = Corpus {
-		source: "a small grammar".into(),
-		documents: (0..150).map(document).collect(),
-		left_out: Default::default(),
-		raw: Default::default(),
-	};
+	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect();
+	let corpus = Corpus::given("a small grammar", (0..150).map(document).collect());
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
-	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().manifest;
+	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().dataset.manifest;
 	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
 	let engine = Engine::new(&model, &train, 2).unwrap();
 	let genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();

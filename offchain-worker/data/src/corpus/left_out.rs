@@ -1,13 +1,9 @@
 //! Parts of a corpus that are in no document, with reasons and paths.
 
-use std::{
-	collections::BTreeMap,
-	fmt,
-	path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fmt};
 
-/// Most paths that are told of each reason.
-const MOST_PATHS: usize = 5;
+/// Most places that are told of each reason.
+const MOST_PLACES: usize = 5;
 
 /// So many files or documents, and bytes of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,16 +19,20 @@ pub struct Amount {
 pub enum Reason {
 	/// The limits have no room for the file, or for its end.
 	Beyond,
-	/// The file is not UTF-8.
+	/// The file, or a document in it, is not UTF-8.
 	NotUtf8,
 	/// The file is UTF-16 or UTF-32.
 	Wide,
-	/// The file has null characters.
+	/// The file, or a document in it, has null characters.
 	Null,
-	/// The file is compressed, an archive, or of a format that holds text among other things.
+	/// The file is compressed, an archive, or holds text among other things, in a format that is not read.
 	Packed,
-	/// The file holds records, of which text may be a part.
+	/// The file holds records in a format that is not read.
 	Records,
+	/// The record has nothing in the column, or something else than text.
+	NoText,
+	/// The file stands for one in Git's store for large files.
+	Pointer,
 	/// The document is blank, or was there already.
 	Repeated,
 	/// The name begins with a point.
@@ -57,11 +57,15 @@ impl Reason {
 				"file, whole or at its end, beyond --max-bytes or --document-bytes",
 				"files, whole or at their end, beyond --max-bytes or --document-bytes",
 			],
-			Self::NotUtf8 => ["file that is not UTF-8 text", "files that are not UTF-8 text"],
+			Self::NotUtf8 => ["file or document that is not UTF-8 text", "files or documents that are not UTF-8 text"],
 			Self::Wide => ["file in UTF-16 or UTF-32", "files in UTF-16 or UTF-32"],
-			Self::Null => ["file with null characters, which is no text", "files with null characters, which are no text"],
-			Self::Packed => ["file that is compressed or packed", "files that are compressed or packed"],
-			Self::Records => ["file of records", "files of records"],
+			Self::Null => {
+				["file or document with null characters, which is no text", "files or documents with null characters, which are no text"]
+			}
+			Self::Packed => ["file that is packed in a way that is not read", "files that are packed in a way that is not read"],
+			Self::Records => ["file of records in a format that is not read", "files of records in a format that is not read"],
+			Self::NoText => ["record without text in the column", "records without text in the column"],
+			Self::Pointer => ["Git LFS pointer in place of a file", "Git LFS pointers in place of files"],
 			Self::Repeated => ["document that is blank, or equal to another one", "documents that are blank, or equal to another one"],
 			Self::Hidden => ["hidden file or folder", "hidden files and folders"],
 			Self::Again => ["link to what is read under another name", "links to what is read under another name"],
@@ -76,8 +80,9 @@ impl Reason {
 	fn remedy(self) -> &'static str {
 		match self {
 			Self::Wide => ": convert them to UTF-8, as with `iconv -f UTF-16 -t UTF-8`",
-			Self::Packed => ": unpack them to files of text",
-			Self::Records => ": write the texts in them to files of text, as with `jq -r .text FILE > TEXT` for JSON lines",
+			Self::Packed => ": unpack them",
+			Self::Records => ": convert them to Parquet or JSON lines",
+			Self::Pointer => ": fetch the files, as with `git lfs pull`",
 			_ => "",
 		}
 	}
@@ -88,24 +93,23 @@ impl Reason {
 pub struct Left {
 	/// Their number and bytes.
 	pub amount: Amount,
-	/// The first of the files and folders, below the corpus.
-	pub paths: Vec<PathBuf>,
+	/// The first of the places that they were found in, below the corpus.
+	pub places: Vec<String>,
 }
 
 impl Left {
-	pub(super) fn add(&mut self, bytes: u64, path: &Path) {
+	pub(super) fn add(&mut self, bytes: u64, place: &str) {
 		self.amount.count = self.amount.count.saturating_add(1);
 		self.amount.bytes = self.amount.bytes.saturating_add(bytes);
-		if self.paths.len() < MOST_PATHS && self.paths.last().is_none_or(|last| last != path) {
-			self.paths.push(path.to_path_buf());
+		if self.places.len() < MOST_PLACES && self.places.last().is_none_or(|last| last != place) {
+			self.places.push(place.to_owned());
 		}
 	}
 
-	/// The paths in brackets.
+	/// The places in brackets.
 	pub fn named(&self) -> String {
-		let paths: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
-		let more = if u64::try_from(paths.len()).is_ok_and(|named| named < self.amount.count) { " .." } else { "" };
-		format!("({}{more})", paths.join(", "))
+		let more = if u64::try_from(self.places.len()).is_ok_and(|named| named < self.amount.count) { " .." } else { "" };
+		format!("({}{more})", self.places.join(", "))
 	}
 }
 
@@ -114,9 +118,9 @@ impl Left {
 pub struct LeftOut(BTreeMap<Reason, Left>);
 
 impl LeftOut {
-	/// Notes something. `path` is below the corpus.
-	pub(super) fn add(&mut self, reason: Reason, bytes: u64, path: &Path) {
-		self.0.entry(reason).or_default().add(bytes, path);
+	/// Notes something. `place` is below the corpus.
+	pub(super) fn add(&mut self, reason: Reason, bytes: u64, place: &str) {
+		self.0.entry(reason).or_default().add(bytes, place);
 	}
 
 	/// Returns the amount that was left out for this reason.
@@ -155,18 +159,18 @@ mod tests {
 	use super::*;
 
 	#[test]
-	fn each_reason_is_a_line_with_bytes_and_paths() {
+	fn each_reason_is_a_line_with_bytes_and_places() {
 		let mut left = LeftOut::default();
 		for name in ["a", "b", "c", "d", "e", "f"] {
-			left.add(Reason::NotUtf8, 2, Path::new(name));
+			left.add(Reason::NotUtf8, 2, name);
 		}
-		left.add(Reason::Repeated, 3, Path::new("x.txt"));
-		left.add(Reason::Repeated, 3, Path::new("x.txt"));
-		left.add(Reason::Hidden, 0, Path::new(".git"));
-		left.add(Reason::Records, 7, Path::new("a.jsonl"));
+		left.add(Reason::Repeated, 3, "x.txt");
+		left.add(Reason::Repeated, 3, "x.txt");
+		left.add(Reason::Hidden, 0, ".git");
+		left.add(Reason::Records, 7, "a.avro");
 		let expected = [
-			"12 bytes of 6 files that are not UTF-8 text (a, b, c, d, e ..)",
-			"7 bytes of 1 file of records (a.jsonl): write the texts in them to files of text, as with `jq -r .text FILE > TEXT` for JSON lines",
+			"12 bytes of 6 files or documents that are not UTF-8 text (a, b, c, d, e ..)",
+			"7 bytes of 1 file of records in a format that is not read (a.avro): convert them to Parquet or JSON lines",
 			"6 bytes of 2 documents that are blank, or equal to another one (x.txt ..)",
 			"1 hidden file or folder (.git)",
 		];

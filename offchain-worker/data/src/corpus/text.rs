@@ -1,83 +1,80 @@
-//! Detection of text among files, and of the text that is meant.
+//! Text: where it is split, and how its lines end.
 
-use super::Reason;
-use serde::de::IgnoredAny;
-use std::{borrow::Cow, path::Path};
+use super::{
+	kind::is_raw,
+	reader::{At, Reader, Share},
+	Format, Reason,
+};
+use crate::DataError;
+use std::{borrow::Cow, io::Read};
 
 /// Byte order mark that some editors begin UTF-8 with.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Endings of names of files that hold records.
-const RECORDS: [&str; 9] = ["jsonl", "ndjson", "jsonlines", "parquet", "arrow", "feather", "avro", "tfrecord", "msgpack"];
-/// Of those that are compressed, archives, or documents of programs.
-const PACKED: [&str; 24] = [
-	"gz", "tgz", "zst", "zstd", "bz2", "xz", "lzma", "lz4", "br", "zip", "7z", "rar", "tar", "whl", "jar", "pdf", "doc", "docx", "odt",
-	"epub", "rtf", "xls", "xlsx", "warc",
-];
-/// Of those that are text, but hardly the text that is meant.
-const RAW: [&str; 7] = ["json", "csv", "tsv", "xml", "html", "htm", "yaml"];
-/// First bytes of such files.
-const BEGINNINGS: [(&[u8], Reason); 12] = [
-	(b"\x1f\x8b", Reason::Packed),
-	(b"\x28\xb5\x2f\xfd", Reason::Packed),
-	(b"BZh", Reason::Packed),
-	(b"\xfd7zXZ\0", Reason::Packed),
-	(b"\x04\x22\x4d\x18", Reason::Packed),
-	(b"PK\x03\x04", Reason::Packed),
-	(b"7z\xbc\xaf", Reason::Packed),
-	(b"%PDF-", Reason::Packed),
-	(b"PAR1", Reason::Records),
-	(b"ARROW1", Reason::Records),
-	(b"\xff\xfe", Reason::Wide),
-	(b"\xfe\xff", Reason::Wide),
-];
-/// Lines that are looked at to know records, and bytes of one.
-const LINES: usize = 2;
-const LONGEST_LINE: usize = 1 << 20;
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// So many bytes are read at once.
+const BLOCK: usize = 1 << 20;
 
-/// Why a file of this name is not read.
-pub(super) fn refused_name(path: &Path) -> Option<Reason> {
-	let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-	let is = |endings: &[&str]| endings.contains(&ending.as_str());
-	is(&RECORDS).then_some(Reason::Records).or_else(|| is(&PACKED).then_some(Reason::Packed))
-}
-
-/// Returns whether a file of this name is text with much that is no text.
-pub(super) fn is_raw(path: &Path) -> bool {
-	let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-	ending.is_some_and(|ending| RAW.contains(&ending.as_str()))
-}
-
-/// The text in `prefix`, the first bytes of a file, if it is one: without a mark at its beginning. If `cut`, the file goes on, and the last character
-/// may be broken off.
-///
-/// # Errors
-/// Why it is none.
-pub(super) fn text_in(prefix: &[u8], cut: bool) -> Result<&str, Reason> {
-	if let Some((_, reason)) = BEGINNINGS.into_iter().find(|(beginning, _)| prefix.starts_with(beginning)) {
-		return Err(reason);
-	}
-	if prefix.contains(&0) {
-		return Err(Reason::Null);
-	}
-	let text = prefix.strip_prefix(BYTE_ORDER_MARK).unwrap_or(prefix);
-	let text = match std::str::from_utf8(text) {
-		Ok(text) => text,
-		Err(error) if cut && error.error_len().is_none() => {
-			text.split_at_checked(error.valid_up_to()).and_then(|(whole, _)| std::str::from_utf8(whole).ok()).unwrap_or_default()
+/// Takes a text, split into documents.
+pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, share: Share) -> Result<(), DataError> {
+	// Enough for a document, whatever its line ends, and for a look behind it.
+	let wanted = usize::try_from(reader.document_bytes()).unwrap_or(usize::MAX).saturating_mul(2).saturating_add(2);
+	let (mut raw, mut start, mut offset, mut ended) = (Vec::new(), 0usize, 0u64, false);
+	let mut taken = 0u64;
+	loop {
+		if !ended && raw.len().saturating_sub(start) < wanted {
+			raw.drain(..start);
+			start = 0;
+			let block = u64::try_from(wanted.saturating_sub(raw.len()).max(BLOCK)).unwrap_or(u64::MAX);
+			let read = input.take(block).read_to_end(&mut raw).map_err(|error| at.failed(error))?;
+			ended = u64::try_from(read).is_ok_and(|read| read < block);
+			if offset == 0 && raw.starts_with(BYTE_ORDER_MARK) {
+				start = BYTE_ORDER_MARK.len();
+				offset = u64::try_from(start).unwrap_or(u64::MAX);
+			}
 		}
-		Err(_) => return Err(Reason::NotUtf8),
-	};
-	match holds_records(text) {
-		true => Err(Reason::Records),
-		false => Ok(text),
+		let rest = raw.get(start..).unwrap_or_default();
+		if rest.is_empty() {
+			break;
+		}
+		let end = document_end(rest, reader.document_bytes().min(reader.room()));
+		let enough = share == Share::Beginning && taken > 0;
+		let Some(document) = rest.get(..end).filter(|document| !document.is_empty() && !enough) else {
+			// A file whose size nobody knows is at least longer than what was read of it.
+			let left = at.size.map_or(u64::try_from(rest.len()).unwrap_or(u64::MAX), |size| size.saturating_sub(offset));
+			reader.leave(Reason::Beyond, left, at.name);
+			break;
+		};
+		reader.document(document, offset, Format::Text, at)?;
+		taken = taken.saturating_add(1);
+		start = start.saturating_add(end);
+		offset = offset.saturating_add(u64::try_from(end).unwrap_or(u64::MAX));
 	}
+	if taken > 0 && is_raw(at.inner) {
+		reader.found_mut().raw.add(at.size.unwrap_or(offset), at.name);
+	}
+	Ok(())
 }
 
-/// Returns whether each of the first lines is a JSON object.
-fn holds_records(text: &str) -> bool {
-	let is_object = |line: &str| line.starts_with('{') && line.len() <= LONGEST_LINE && serde_json::from_str::<IgnoredAny>(line).is_ok();
-	let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
-	text.trim_start().starts_with('{') && lines.by_ref().filter(|line| is_object(line)).count() == LINES
+/// Length of the longest beginning of `raw` that counts at most `limit` bytes, the two of a line end as one, and ends a line, or else a character.
+pub(super) fn document_end(raw: &[u8], limit: u64) -> usize {
+	let (mut place, mut length, mut line_end) = (0usize, 0u64, 0usize);
+	while let Some(byte) = raw.get(place) {
+		if length == limit {
+			return if line_end > 0 { line_end } else { character_end(raw, place) };
+		}
+		let next = place.saturating_add(1);
+		place = if *byte == b'\r' && raw.get(next) == Some(&b'\n') { next.saturating_add(1) } else { next };
+		length = length.saturating_add(1);
+		if matches!(byte, b'\n' | b'\r') {
+			line_end = place;
+		}
+	}
+	raw.len()
+}
+
+/// Where the character before `place` ends. What is no character is cut anywhere.
+fn character_end(raw: &[u8], place: usize) -> usize {
+	let is_within = |at: &usize| raw.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
+	(place.saturating_sub(3)..=place).rev().find(|at| !is_within(at)).unwrap_or(place)
 }
 
 /// The text with each line end as a line feed.
@@ -88,62 +85,22 @@ pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
 	}
 }
 
-/// Bytes of `text` that are the first `length` of [`with_line_feeds`] of it.
-pub(super) fn length_before(text: &str, length: usize) -> usize {
-	let bytes = text.as_bytes();
-	let (mut place, mut passed) = (0usize, 0usize);
-	while passed < length && place < bytes.len() {
-		let pair = bytes.get(place..).is_some_and(|rest| rest.starts_with(b"\r\n"));
-		place = place.saturating_add(if pair { 2 } else { 1 });
-		passed = passed.saturating_add(1);
-	}
-	place
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
 
 	#[test]
-	fn text_is_utf8_without_nulls_and_without_the_mark() {
-		assert_eq!(text_in(b"\xef\xbb\xbfa\n", false), Ok("a\n"));
-		assert_eq!(text_in("a\u{feff}b".as_bytes(), false), Ok("a\u{feff}b"));
-		assert_eq!(text_in(b"cut \xe2\x82", true), Ok("cut "));
-		assert_eq!(text_in(b"cut \xe2\x82", false), Err(Reason::NotUtf8));
-		assert_eq!(text_in(b"a\xffb", true), Err(Reason::NotUtf8));
-		assert_eq!(text_in(b"\xff\xfea\0", false), Err(Reason::Wide));
-		assert_eq!(text_in(b"\xfe\xff\0a", false), Err(Reason::Wide));
-		assert_eq!(text_in(b"a\0b\0", false), Err(Reason::Null));
-		assert_eq!(text_in(&[0; 9], false), Err(Reason::Null));
+	fn documents_end_with_lines_or_characters_and_line_ends_count_once() {
+		let end = |text: &str, limit| document_end(text.as_bytes(), limit);
+		assert_eq!([3, 4, 5, 9, 10].map(|limit| end("one\ntwo\nx", limit)), [3, 4, 4, 9, 9]);
+		assert_eq!([3, 4, 5].map(|limit| end("a\r\nb\rcd", limit)), [3, 5, 5]);
+		assert_eq!([4, 5, 6].map(|limit| end("\u{e4}\u{e4}\u{e4}", limit)), [4, 4, 6]);
+		assert_eq!((end("\u{e4}", 1), end("", 9)), (0, 0));
+		assert_eq!(document_end(&[0x80; 9], 6), 6);
 	}
 
 	#[test]
-	fn packed_files_and_records_are_known_by_name_and_by_content() {
-		for (name, reason) in [
-			("a.jsonl", Some(Reason::Records)),
-			("a.txt.GZ", Some(Reason::Packed)),
-			("a.parquet", Some(Reason::Records)),
-			("a.txt", None),
-			("jsonl", None),
-			("a.json", None),
-		] {
-			assert_eq!(refused_name(Path::new(name)), reason, "{name}");
-		}
-		assert!(is_raw(Path::new("a.JSON")) && !is_raw(Path::new("a.md")));
-		assert_eq!(text_in(b"\x1f\x8b\x08", false), Err(Reason::Packed));
-		assert_eq!(text_in(b"PAR1\x15", false), Err(Reason::Records));
-		assert_eq!(text_in(b"\n{\"text\": \"a\"}\r\n{\"text\": \"b\"}\r\nx", false), Err(Reason::Records));
-		for text in ["{\n\"a\": 1\n}\n", "{\"a\": 1}\n", "{\"a\": 1}\nplain\n", "{x}\n{y}\n", "[1]\n[2]\n"] {
-			assert_eq!(text_in(text.as_bytes(), false), Ok(text));
-		}
-	}
-
-	#[test]
-	fn line_ends_become_line_feeds_and_lengths_are_known_before() {
-		let text = "a\r\nb\rc\n\r\n\u{e4}";
-		let fed = with_line_feeds(text);
-		assert_eq!(fed, "a\nb\nc\n\n\u{e4}");
-		let lengths: Vec<usize> = (0..=fed.len()).map(|length| length_before(text, length)).collect();
-		assert_eq!(lengths, [0, 1, 3, 4, 5, 6, 7, 9, 10, 11]);
+	fn line_ends_become_line_feeds() {
+		assert_eq!(with_line_feeds("a\r\nb\rc\n\r\n\u{e4}"), "a\nb\nc\n\n\u{e4}");
 	}
 }

@@ -3,7 +3,10 @@
 //! Links to files are followed, also out of the folder: download caches keep files apart from their names. Nothing hidden is read, whether by
 //! its own name or by way of a link: it may hold secrets.
 
-use super::{text::refused_name, LeftOut, Reason};
+use super::{
+	kind::{is_telling, refused_name},
+	LeftOut, Reason,
+};
 use crate::{
 	dataset::{LEAVES_FILE, SHARDS_FOLDER},
 	manifest::MANIFEST_FILE,
@@ -56,7 +59,8 @@ pub(super) fn files(root: &Path, without: Option<&Path>, left_out: &mut LeftOut)
 
 impl Walk<'_> {
 	fn leave(&mut self, reason: Reason, bytes: u64, path: &Path) {
-		self.left_out.add(reason, bytes, path.strip_prefix(self.root).unwrap_or(path));
+		let place = path.strip_prefix(self.root).unwrap_or(path).to_string_lossy();
+		self.left_out.add(reason, bytes, &place);
 	}
 
 	fn folder(&mut self, path: &Path) -> Result<(), DataError> {
@@ -123,18 +127,21 @@ impl Walk<'_> {
 		Ok(())
 	}
 
-	/// One name of each file that may be text, in their order.
+	/// One name of each file that may be text, in their order: the one that tells most.
 	fn finish(mut self) -> Vec<PathBuf> {
 		let mut files = Vec::new();
 		for (names, bytes) in std::mem::take(&mut self.files).into_values() {
 			// Any of its names tells what it is.
 			let refused = names.iter().find_map(|name| Some((name.clone(), refused_by_name(name)?)));
-			let mut names = names.into_iter();
-			match refused {
-				Some((name, reason)) => self.leave(reason, bytes, &name),
-				None => {
-					files.extend(names.next());
-					names.for_each(|other| self.leave(Reason::Again, 0, &other));
+			if let Some((name, reason)) = refused {
+				self.leave(reason, bytes, &name);
+				continue;
+			}
+			let telling = names.iter().position(|name| is_telling(name)).unwrap_or(0);
+			for (place, name) in names.into_iter().enumerate() {
+				match place == telling {
+					true => files.push(name),
+					false => self.leave(Reason::Again, 0, &name),
 				}
 			}
 		}
@@ -278,13 +285,17 @@ mod tests {
 
 	#[test]
 	fn any_name_of_a_file_tells_what_it_is() {
-		let tree = Tree::new(&["blobs/aa", "blobs/bb", "b.jsonl"]);
-		tree.link("snapshots/a.jsonl", "../blobs/aa");
-		tree.link("plain.txt", "b.jsonl");
+		let tree = Tree::new(&["blobs/aa", "blobs/bb", "blobs/cc", "b.avro"]);
+		tree.link("snapshots/a.pdf", "../blobs/aa");
+		tree.link("snapshots/c.csv.gz", "../blobs/cc");
+		tree.link("plain.txt", "b.avro");
 		let mut left = LeftOut::default();
 		let names = files(tree.0.path(), None, &mut left).unwrap();
-		assert_eq!(names, [tree.at("blobs/bb")]);
-		assert_eq!(left.amount(Reason::Records), Amount { count: 2, bytes: 15 });
-		assert!(left.to_string().contains("b.jsonl") && left.to_string().contains("snapshots/a.jsonl"), "{left}");
+		assert_eq!(names, [tree.at("blobs/bb"), tree.at("snapshots/c.csv.gz")]);
+		assert_eq!(
+			(left.amount(Reason::Records), left.amount(Reason::Packed)),
+			(Amount { count: 1, bytes: 6 }, Amount { count: 1, bytes: 8 })
+		);
+		assert!(left.to_string().contains("b.avro") && left.to_string().contains("snapshots/a.pdf"), "{left}");
 	}
 }

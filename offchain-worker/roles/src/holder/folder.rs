@@ -154,8 +154,8 @@ pub(super) mod tests {
 	use super::*;
 	use neuroshard_data::tokenizer::Tokenizer;
 	use neuroshard_data::{
+		build::{build, BuildOptions},
 		corpus::{path_corpus, CorpusLimits},
-		dataset::{build, BuildOptions},
 	};
 
 	/// A dataset of a few small shards below `base`.
@@ -164,7 +164,7 @@ pub(super) mod tests {
 		std::fs::write(&text, "first".repeat(6_000)).unwrap();
 		let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
 		let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
-		let manifest = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().manifest.on_chain().unwrap();
+		let manifest = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().dataset.manifest.on_chain().unwrap();
 		(folder, manifest)
 	}
 

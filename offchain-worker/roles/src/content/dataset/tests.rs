@@ -3,8 +3,8 @@
 use super::*;
 use crate::content::local_folder::LocalFolder;
 use neuroshard_data::{
+	build::{build, BuildOptions},
 	corpus::{path_corpus, CorpusLimits},
-	dataset::{build, BuildOptions},
 	tokenizer::Tokenizer,
 };
 use neuroshard_graph::corpus::TokenWidth;
@@ -73,7 +73,7 @@ fn built(base: &Path, word: &str) -> (PathBuf, Manifest) {
 	std::fs::write(&text, word.repeat(6_000)).unwrap();
 	let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
 	let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
-	let manifest = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().manifest.on_chain().unwrap();
+	let manifest = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().dataset.manifest.on_chain().unwrap();
 	(folder, manifest)
 }
 

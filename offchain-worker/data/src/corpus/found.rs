@@ -1,0 +1,109 @@
+//! What was found in a corpus.
+
+use super::{Left, LeftOut, Reason};
+use std::collections::BTreeMap;
+
+/// How files hold text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Format {
+	/// Text, and nothing else.
+	Text,
+	/// A JSON object on each line.
+	JsonLines,
+	/// A JSON array of objects.
+	JsonArray,
+	/// Comma- or tab-separated values.
+	Table,
+	/// Parquet.
+	Parquet,
+}
+
+impl Format {
+	fn words(self) -> &'static str {
+		match self {
+			Self::Text => "text",
+			Self::JsonLines => "JSON lines",
+			Self::JsonArray => "JSON",
+			Self::Table => "CSV or TSV",
+			Self::Parquet => "Parquet",
+		}
+	}
+}
+
+/// What was taken of files of one format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Taken {
+	/// Files, also those in archives.
+	pub files: u64,
+	/// Documents.
+	pub documents: u64,
+	/// Bytes of the documents.
+	pub bytes: u64,
+}
+
+/// What was read, and what was left out.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+	/// Documents by the format that they were in.
+	pub taken: BTreeMap<Format, Taken>,
+	/// Text that is in no document.
+	pub left_out: LeftOut,
+	/// Files of formats such as HTML that are in documents as they are.
+	pub raw: Left,
+	/// Names of the files, by number.
+	names: Vec<String>,
+}
+
+impl Found {
+	/// Number of a file.
+	pub(super) fn add_file(&mut self, name: &str) -> u32 {
+		self.names.push(name.to_owned());
+		u32::try_from(self.names.len().saturating_sub(1)).unwrap_or(u32::MAX)
+	}
+
+	/// Documents in all.
+	pub fn documents(&self) -> u64 {
+		self.taken.values().map(|taken| taken.documents).sum()
+	}
+
+	/// Bytes of them.
+	pub fn bytes(&self) -> u64 {
+		self.taken.values().map(|taken| taken.bytes).sum()
+	}
+
+	/// Notes that a document of this file is equal to another one, and left out.
+	pub fn repeated(&mut self, file: u32, bytes: u64) {
+		let name = usize::try_from(file).ok().and_then(|file| self.names.get(file)).map_or("", String::as_str);
+		self.left_out.add(Reason::Repeated, bytes, name);
+	}
+
+	/// What was read, in words, a line for each format.
+	pub fn lines(&self) -> Vec<String> {
+		let line = |(format, taken): (&Format, &Taken)| {
+			let Taken { files, documents, bytes } = taken;
+			let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+			let documents = if *documents == 1 { "1 document".to_owned() } else { format!("{documents} documents") };
+			format!("{files} of {}: {documents}, {bytes} bytes", format.words())
+		};
+		self.taken.iter().filter(|(_, taken)| taken.documents > 0).map(line).collect()
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn each_format_is_a_line_and_repeated_documents_are_named_by_their_file() {
+		let mut found = Found::default();
+		let (a, b) = (found.add_file("a.txt"), found.add_file("b.parquet"));
+		found.taken.insert(Format::Text, Taken { files: 1, documents: 1, bytes: 7 });
+		found.taken.insert(Format::Parquet, Taken { files: 2, documents: 30, bytes: 500 });
+		found.taken.insert(Format::Table, Taken { files: 1, documents: 0, bytes: 0 });
+		assert_eq!(found.lines(), ["1 file of text: 1 document, 7 bytes", "2 files of Parquet: 30 documents, 500 bytes"]);
+		assert_eq!((found.documents(), found.bytes()), (31, 507));
+		found.repeated(b, 7);
+		found.repeated(a, 9);
+		assert_eq!(found.left_out.lines(), ["16 bytes of 2 documents that are blank, or equal to another one (b.parquet, a.txt)"]);
+	}
+}

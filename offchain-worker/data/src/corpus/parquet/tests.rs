@@ -1,0 +1,249 @@
+use super::super::{path_corpus, CorpusLimits, Reason};
+use crate::{meter::Meter, DataError};
+use parquet::{
+	basic::{BrotliLevel, Compression, Encoding, GzipLevel},
+	data_type::{ByteArray, ByteArrayType, Int64Type},
+	file::{
+		properties::{WriterProperties, WriterVersion},
+		writer::SerializedFileWriter,
+	},
+	schema::{parser::parse_message_type, types::ColumnPath},
+};
+use std::{fs, path::Path, sync::Arc};
+
+const SCHEMA: &str = "message rows { REQUIRED INT64 id; OPTIONAL BYTE_ARRAY text (UTF8); \
+	OPTIONAL GROUP meta { OPTIONAL BYTE_ARRAY body (UTF8); REQUIRED BYTE_ARRAY kind (UTF8); } \
+	OPTIONAL GROUP tags (LIST) { REPEATED GROUP list { OPTIONAL BYTE_ARRAY element (UTF8); } } }";
+
+/// Text of a row; every seventh has none.
+fn text(row: usize) -> Option<String> {
+	(row % 7 != 3).then(|| format!("row {} of \u{e4}, {}", row, "more ".repeat(row % 11)))
+}
+
+/// A file of row groups of so many rows.
+fn file(properties: WriterProperties, groups: &[usize]) -> Vec<u8> {
+	let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+	let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+	let mut first = 0;
+	for count in groups {
+		let rows: Vec<usize> = (first..first + count).collect();
+		first += count;
+		let mut group = writer.next_row_group().unwrap();
+		let mut column = group.next_column().unwrap().unwrap();
+		let ids: Vec<i64> = rows.iter().map(|row| *row as i64).collect();
+		column.typed::<Int64Type>().write_batch(&ids, None, None).unwrap();
+		column.close().unwrap();
+		let texts = |present: &dyn Fn(usize) -> Option<String>| -> Vec<ByteArray> {
+			rows.iter().filter_map(|row| present(*row)).map(|text| ByteArray::from(text.into_bytes())).collect()
+		};
+		// Levels of meta: 0 where there is none of it, 1 where it has no body, 2 where it has one.
+		let levels = |present: &dyn Fn(usize) -> i16| -> Vec<i16> { rows.iter().map(|row| present(*row)).collect() };
+		let columns = [
+			(texts(&text), levels(&|row| i16::from(text(row).is_some()))),
+			(texts(&|row| (row % 3 == 2).then(|| format!("body {row}"))), levels(&|row| (row % 3) as i16)),
+			(texts(&|row| (row % 3 > 0).then(|| "kind".to_owned())), levels(&|row| i16::from(row % 3 > 0))),
+			(Vec::new(), levels(&|_| 0)),
+		];
+		for (index, (values, levels)) in columns.into_iter().enumerate() {
+			let mut column = group.next_column().unwrap().unwrap();
+			let repetitions = vec![0; levels.len()];
+			let repetitions = (index == 3).then_some(repetitions.as_slice());
+			column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), repetitions).unwrap();
+			column.close().unwrap();
+		}
+		group.close().unwrap();
+	}
+	writer.into_inner().unwrap()
+}
+
+fn read_at(path: &Path, column: &str) -> Result<(Vec<String>, u64), DataError> {
+	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 1 << 20, ..CorpusLimits::default() };
+	let mut texts = Vec::new();
+	let found = path_corpus(path, limits)?.with_column(column).read(&Meter::default(), &mut |document| {
+		texts.push(document.text.to_owned());
+		Ok(())
+	})?;
+	Ok((texts, found.left_out.amount(Reason::NoText).count))
+}
+
+fn read(bytes: &[u8], column: &str) -> Result<(Vec<String>, u64), DataError> {
+	let folder = tempfile::tempdir().unwrap();
+	let path = folder.path().join("a.parquet");
+	fs::write(&path, bytes).unwrap();
+	read_at(&path, column)
+}
+
+#[test]
+fn texts_are_read_whatever_they_are_written_with() {
+	let expected: Vec<String> = (0..2_500).filter_map(text).collect();
+	let codecs = [
+		Compression::UNCOMPRESSED,
+		Compression::SNAPPY,
+		Compression::GZIP(GzipLevel::default()),
+		Compression::BROTLI(BrotliLevel::default()),
+	];
+	for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+		for codec in codecs {
+			// Small pages, so that there are several in a chunk.
+			let properties =
+				WriterProperties::builder().set_writer_version(version).set_compression(codec).set_data_page_row_count_limit(300);
+			let properties = properties.set_write_batch_size(100).build();
+			let (texts, without) = read(&file(properties, &[1_000, 0, 1_500]), "text").unwrap();
+			assert_eq!((texts.len(), without), (expected.len(), 357), "{version:?} {codec}");
+			assert_eq!(texts, expected, "{version:?} {codec}");
+		}
+	}
+}
+
+#[test]
+fn each_way_of_writing_texts_gives_the_same() {
+	let expected: Vec<String> = (0..700).filter_map(text).collect();
+	for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+		for encoding in [Encoding::PLAIN, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+			let properties = WriterProperties::builder()
+				.set_writer_version(version)
+				.set_dictionary_enabled(false)
+				.set_column_encoding(ColumnPath::from("text"), encoding)
+				.build();
+			assert_eq!(read(&file(properties, &[700]), "text").unwrap().0, expected, "{version:?} {encoding}");
+		}
+		// The dictionary ends where it is full, and what is behind is written without it.
+		let properties = WriterProperties::builder().set_writer_version(version).set_dictionary_page_size_limit(2_000);
+		let properties = properties.set_write_batch_size(64).build();
+		assert_eq!(read(&file(properties, &[700]), "text").unwrap().0, expected, "{version:?}");
+	}
+}
+
+#[test]
+fn points_lead_into_groups_and_other_columns_are_named() {
+	let bytes = file(WriterProperties::builder().build(), &[10]);
+	assert_eq!(read(&bytes, "meta.body").unwrap(), (vec!["body 2".into(), "body 5".into(), "body 8".into()], 7));
+	assert_eq!(read(&bytes, "meta.kind").unwrap(), (vec!["kind".to_owned(); 6], 4));
+	for column in ["id", "tags.list.element"] {
+		let words = read(&bytes, column).unwrap_err().to_string();
+		assert!(words.contains("has no texts, but numbers or lists"), "{words}");
+	}
+	let words = read(&bytes, "body").unwrap_err().to_string();
+	assert!(words.contains("which may be id, text, meta.body, meta.kind, tags.list.element"), "{words}");
+}
+
+#[test]
+fn a_file_that_is_cut_or_encrypted_is_refused() {
+	let bytes = file(WriterProperties::builder().build(), &[100]);
+	for cut in [4, 11, bytes.len() / 2, bytes.len() - 1] {
+		let words = read(&bytes[..cut], "text").unwrap_err().to_string();
+		assert!(words.contains("a.parquet") && words.contains("cut"), "{words}");
+	}
+	let mut encrypted = bytes.clone();
+	let end = encrypted.len() - 1;
+	encrypted[end] = b'E';
+	assert!(read(&encrypted, "text").unwrap_err().to_string().contains("encrypted"));
+	let mut longer = bytes;
+	let place = longer.len() - 8;
+	longer[place..place + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+	assert!(read(&longer, "text").unwrap_err().to_string().contains("footer"));
+}
+
+/// Every byte of a small file is changed in several ways: nothing ends the process, or takes long.
+#[test]
+fn a_file_with_any_byte_changed_is_read_or_refused() {
+	let folder = tempfile::tempdir().unwrap();
+	let path = folder.path().join("a.parquet");
+	for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+		for encoding in [None, Some(Encoding::DELTA_LENGTH_BYTE_ARRAY), Some(Encoding::DELTA_BYTE_ARRAY)] {
+			let builder = WriterProperties::builder().set_writer_version(version).set_compression(Compression::SNAPPY);
+			let builder = match encoding {
+				Some(encoding) => builder.set_dictionary_enabled(false).set_column_encoding(ColumnPath::from("text"), encoding),
+				None => builder,
+			};
+			let bytes = file(builder.build(), &[30]);
+			let (mut right, mut refused) = (0, 0);
+			for place in 0..bytes.len() {
+				for change in [0x01, 0x80, 0xff] {
+					let mut changed = bytes.clone();
+					changed[place] ^= change;
+					fs::write(&path, changed).unwrap();
+					match read_at(&path, "text") {
+						Ok(_) => right += 1,
+						Err(_) => refused += 1,
+					}
+				}
+			}
+			assert!(right > 0 && refused > 0, "{right} {refused}");
+		}
+	}
+}
+
+/// The footer of a file with one required column `text` of `values` values, whose chunk has so many bytes from the fourth on.
+fn footer(values: u64, length: u64) -> Vec<u8> {
+	let varint = |mut value: u64| {
+		let mut bytes = Vec::new();
+		while value >= 0x80 {
+			bytes.push((value & 0x7f) as u8 | 0x80);
+			value >>= 7;
+		}
+		bytes.push(value as u8);
+		bytes
+	};
+	let number = |value: u64| varint(value << 1);
+	let mut bytes = vec![0x15, 2, 0x19, 0x2c, 0x48, 4];
+	bytes.extend(b"rows\x15\x02\x00\x15\x0c\x25\x00\x18\x04text\x00\x16");
+	bytes.extend(number(values));
+	// One row group of one column: its kind, encodings, name, no compression, and numbers.
+	bytes.extend(b"\x19\x1c\x19\x1c\x3c\x15\x0c\x19\x15\x00\x19\x18\x04text\x15\x00\x16");
+	bytes.extend(number(values));
+	bytes.push(0x16);
+	bytes.extend(number(length));
+	bytes.push(0x16);
+	bytes.extend(number(length));
+	bytes.extend([0x26, 8, 0, 0, 0, 0]);
+	bytes
+}
+
+fn of_pages(pages: &[u8], values: u64) -> Vec<u8> {
+	let footer = footer(values, pages.len() as u64);
+	let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+	[b"PAR1", pages, &footer, &length, b"PAR1"].concat()
+}
+
+#[test]
+fn a_dictionary_that_is_named_again_and_again_is_refused_before_it_fills_the_disk() {
+	// A dictionary of one text of 4,000 bytes, and a page that names it 60 million times in a few bytes.
+	let dictionary = [&4_000u32.to_le_bytes()[..], &[b'x'; 4_000]].concat();
+	let mut pages = vec![0x15, 4, 0x15, 0xc8, 0x3e, 0x15, 0xc8, 0x3e, 0x4c, 0x15, 2, 0x15, 0, 0, 0];
+	pages.extend(&dictionary);
+	let count = 60_000_000u64;
+	let run = {
+		let mut value = count << 1;
+		let mut bytes = vec![0];
+		while value >= 0x80 {
+			bytes.push((value & 0x7f) as u8 | 0x80);
+			value >>= 7;
+		}
+		bytes.push(value as u8);
+		bytes
+	};
+	let size = (run.len() as u8) << 1;
+	pages.extend([0x15, 0, 0x15, size, 0x15, size, 0x2c, 0x15]);
+	pages.extend({
+		let mut value = count << 1;
+		let mut bytes = Vec::new();
+		while value >= 0x80 {
+			bytes.push((value & 0x7f) as u8 | 0x80);
+			value >>= 7;
+		}
+		bytes.push(value as u8);
+		bytes
+	});
+	pages.extend([0x15, 16, 0x15, 6, 0x15, 6, 0, 0]);
+	pages.extend(&run);
+	let words = read(&of_pages(&pages, count), "text").unwrap_err().to_string();
+	assert!(words.contains("1,000 times as much text"), "{words}");
+	// The same of three values is read, so that the file is right.
+	let three = [0, 6];
+	let start = 15 + dictionary.len();
+	let mut few = pages[..start].to_vec();
+	few.extend([0x15, 0, 0x15, 4, 0x15, 4, 0x2c, 0x15, 6, 0x15, 16, 0x15, 6, 0x15, 6, 0, 0]);
+	few.extend(three);
+	assert_eq!(read(&of_pages(&few, 3), "text").unwrap().0, vec!["x".repeat(4_000); 3]);
+}

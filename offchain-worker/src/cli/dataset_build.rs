@@ -1,0 +1,180 @@
+//! `dataset build`.
+
+use super::{
+	dataset::describe,
+	parse,
+	reading::{notices, Reading},
+	CliError,
+};
+use clap::Args;
+use neuroshard_data::{
+	build::{build, rebuild, BuildOptions, DEFAULT_MEMORY_BYTES},
+	meter::{Meter, Progress, Step},
+	tokenizer::Tokenizer,
+	DataError,
+};
+use neuroshard_support::{counted::counted, printable::printable_line};
+use std::{
+	io::{stderr, IsTerminal, Write},
+	path::PathBuf,
+	sync::{
+		mpsc::{channel, RecvTimeoutError, Sender},
+		Arc,
+	},
+	thread::{self, JoinHandle},
+	time::{Duration, Instant},
+};
+
+/// Time between two looks at how far a build is.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Args)]
+pub(super) struct Build {
+	/// Where the dataset goes: a new or empty folder.
+	#[arg(long, value_name = "DIR")]
+	out: PathBuf,
+	/// Replace the dataset that is there, once the new one is complete.
+	#[arg(long)]
+	force: bool,
+	#[command(flatten)]
+	reading: Reading,
+	/// Name.
+	#[arg(long, default_value = "local text")]
+	name: String,
+	/// SPDX licence expression, such as Apache-2.0, or MIT OR Apache-2.0.
+	#[arg(long, default_value = "LicenseRef-mixed", value_parser = parse::licence)]
+	licence: String,
+	/// Tokens of every shard.
+	#[arg(long, default_value_t = BuildOptions::default().tokens_per_shard)]
+	tokens_per_shard: u32,
+	/// Shards held out for validation.
+	#[arg(long, default_value_t = BuildOptions::default().held_out)]
+	held_out: u32,
+	/// A Hugging Face `tokenizer.json`; without it, each byte is a token. `tokenizer train` makes one.
+	#[arg(long, value_name = "FILE")]
+	tokenizer: Option<PathBuf>,
+	/// Token that ends each document; without it, the one that the files beside the tokenizer name, or the usual one.
+	#[arg(long, value_name = "TOKEN", requires = "tokenizer")]
+	end_token: Option<String>,
+	/// Take special tokens that the text names as such; without it, they are text like any other.
+	#[arg(long, requires = "tokenizer")]
+	special_tokens: bool,
+	/// Rows of the embedding of models that are trained on it, a multiple of 32, where that is more than the tokenizer needs: that of a model that is
+	/// trained further.
+	#[arg(long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
+	vocab: u32,
+	/// Memory in which documents are sorted, about; what does not fit goes to files beside the dataset until it is complete. The dataset is the same
+	/// with any.
+	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MEMORY_BYTES, value_parser = clap::value_parser!(u64).range(1 << 20..))]
+	memory: u64,
+	/// Threads that make tokens; without it, one for each core.
+	#[arg(long, value_parser = parse::threads)]
+	threads: Option<usize>,
+}
+
+impl Build {
+	pub(super) fn run(self) -> Result<u8, CliError> {
+		let corpus = self.reading.corpus(Some(&self.out))?;
+		let tokenizer = match &self.tokenizer {
+			None => Tokenizer::bytes(),
+			Some(path) => Tokenizer::open(path, self.end_token.as_deref(), self.special_tokens)
+				.map_err(|source| DataError::Tokenizer { path: path.clone(), source })?,
+		};
+		let defaults = BuildOptions::default();
+		let options = BuildOptions {
+			name: self.name,
+			licence: self.licence,
+			tokens_per_shard: self.tokens_per_shard,
+			held_out: self.held_out,
+			vocab: self.vocab,
+			memory_bytes: self.memory,
+			threads: self.threads.unwrap_or(defaults.threads),
+			..defaults
+		};
+		let watch = stderr().is_terminal().then(|| Watch::start(Arc::clone(&options.meter)));
+		let built = match self.force {
+			true => rebuild(&corpus, &tokenizer, &options, &self.out),
+			false => build(&corpus, &tokenizer, &options, &self.out),
+		};
+		drop(watch);
+		let built = built?;
+		describe(&built.dataset.manifest);
+		let unused = built.unused_tokens;
+		let unused = (unused > 0).then(|| {
+			let verb = if unused == 1 { "does" } else { "do" };
+			format!("left out  {} that {verb} not fill another shard", counted(unused, "token"))
+		});
+		for line in notices(&built.found).into_iter().chain(unused) {
+			println!("{}", printable_line(&line));
+		}
+		Ok(0)
+	}
+}
+
+/// A line on the terminal that says how far a build is, until it is dropped.
+struct Watch {
+	end: Option<Sender<()>>,
+	thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+	fn start(meter: Arc<Meter>) -> Self {
+		let (end, ended) = channel();
+		let show = move || {
+			let mut since = (meter.now(), Instant::now());
+			while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+				let now = meter.now();
+				if now.step != since.0.step {
+					since = (Progress { done: 0, ..now }, Instant::now());
+				}
+				// Nobody is to be told that the terminal is gone.
+				let _ = write!(stderr(), "\r\x1b[K{}", words(now, since.1.elapsed()));
+			}
+			let _ = write!(stderr(), "\r\x1b[K");
+		};
+		Self { end: Some(end), thread: Some(thread::spawn(show)) }
+	}
+}
+
+impl Drop for Watch {
+	fn drop(&mut self) {
+		self.end.take();
+		if let Some(thread) = self.thread.take() {
+			let _ = thread.join();
+		}
+	}
+}
+
+/// How far a build is after so much time of this step.
+fn words(progress: Progress, elapsed: Duration) -> String {
+	let Progress { step, done, total } = progress;
+	let mb = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+	let (done, seconds) = (done as f64, elapsed.as_secs_f64());
+	let what = match step {
+		Step::Reading => "read",
+		Step::Tokenizing => "tokenized",
+	};
+	let speed = if seconds > 0.0 { done / seconds } else { 0.0 };
+	let mut line = match total {
+		Some(total) => format!("{what} {} of {}, {}/s", mb(done), mb(total as f64), mb(speed)),
+		None => format!("{what} {}, {}/s", mb(done), mb(speed)),
+	};
+	if let Some(total) = total.filter(|_| speed > 0.0) {
+		let left = ((total as f64 - done).max(0.0) / speed).ceil();
+		line.push_str(&format!(", {left:.0} s left"));
+	}
+	line
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn progress_has_speed_and_where_the_end_is_known_time_left() {
+		let at = |step, done, total, seconds| words(Progress { step, done, total }, Duration::from_secs(seconds));
+		assert_eq!(at(Step::Reading, 30_000_000, Some(100_000_000), 3), "read 30.0 MB of 100.0 MB, 10.0 MB/s, 7 s left");
+		assert_eq!(at(Step::Tokenizing, 5_000_000, None, 10), "tokenized 5.0 MB, 0.5 MB/s");
+		assert_eq!(at(Step::Reading, 0, Some(10), 0), "read 0.0 MB of 0.0 MB, 0.0 MB/s");
+	}
+}

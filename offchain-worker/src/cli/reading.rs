@@ -1,0 +1,126 @@
+//! Options about text that is read, and what is said of it.
+
+use super::CliError;
+use clap::{Args, ValueEnum};
+use neuroshard_data::{
+	corpus::{
+		paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, DEFAULT_COLUMN, DEFAULT_CORPUS_BYTES,
+		DEFAULT_DOCUMENT_BYTES, DEFAULT_RECORD_BYTES, LEAST_DOCUMENT_BYTES,
+	},
+	DataError,
+};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(super) struct Reading {
+	/// Files, folders, patterns such as 'texts/*.jsonl.gz', or - for standard input; without it, the sources and READMEs of the crates in the
+	/// cargo registry. Text, JSON lines, JSON arrays, CSV, TSV and Parquet are read, also in gzip, Zstandard, xz and tar.
+	#[arg(long, value_name = "PATH", num_args = 1..)]
+	corpus: Vec<PathBuf>,
+	/// Column or field of records that has the text. In JSON and Parquet, points lead into objects, as in meta.text.
+	#[arg(long, value_name = "NAME", default_value = DEFAULT_COLUMN)]
+	column: String,
+	/// What becomes of text that is not UTF-8.
+	#[arg(long, value_name = "WHAT", value_enum, default_value_t = Invalid::Skip)]
+	invalid_utf8: Invalid,
+	/// Most bytes of text; without it, all of --corpus, or 8 MiB of the cargo registry.
+	#[arg(long, value_name = "BYTES")]
+	max_bytes: Option<u64>,
+	/// Most bytes of a document: a longer text becomes several, split at ends of lines. Of the cargo registry, only the first one of each
+	/// file is taken.
+	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_DOCUMENT_BYTES, value_parser = clap::value_parser!(u64).range(LEAST_DOCUMENT_BYTES..))]
+	document_bytes: u64,
+	/// Most bytes of a line, row or object of JSON or CSV: a longer one is refused.
+	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_RECORD_BYTES, value_parser = clap::value_parser!(u64).range(LEAST_DOCUMENT_BYTES..))]
+	record_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Invalid {
+	/// End with an error that names the place.
+	Refuse,
+	/// Leave out the file, if it is in its beginning, or else the document, and say how many.
+	Skip,
+	/// Put U+FFFD in its place.
+	Replace,
+}
+
+impl Reading {
+	/// The corpus that is asked for, without what is below `out`.
+	pub(super) fn corpus(&self, out: Option<&Path>) -> Result<Corpus, CliError> {
+		let most = if self.corpus.is_empty() { DEFAULT_CORPUS_BYTES } else { u64::MAX };
+		let limits = CorpusLimits {
+			total_bytes: self.max_bytes.unwrap_or(most),
+			document_bytes: self.document_bytes,
+			record_bytes: self.record_bytes,
+		};
+		let corpus = match self.corpus.is_empty() {
+			true => registry_corpus(&cargo_home()?, limits),
+			false => paths_corpus(&self.corpus, limits, out).map_err(|error| match error {
+				DataError::Io { path, source } if self.corpus.contains(&path) => {
+					CliError::Invalid(format!("--corpus {}: {source}", path.display()))
+				}
+				error => error.into(),
+			})?,
+		};
+		let invalid_utf8 = match self.invalid_utf8 {
+			Invalid::Refuse => InvalidUtf8::Refuse,
+			Invalid::Skip => InvalidUtf8::Skip,
+			Invalid::Replace => InvalidUtf8::Replace,
+		};
+		Ok(corpus.with_column(&self.column).with_invalid_utf8(invalid_utf8))
+	}
+}
+
+/// What was read, what of the text that was found was left out, and what is in it that is hardly text, a line for each.
+pub(super) fn notices(found: &Found) -> Vec<String> {
+	let read = found.lines().into_iter().map(|line| format!("read      {line}"));
+	let left_out = found.left_out.lines().into_iter().map(|line| format!("left out  {line}"));
+	let raw = (found.raw.amount.count > 0).then(|| {
+		format!("as it is  {} bytes of JSON or markup {}: all of their marks are text", found.raw.amount.bytes, found.raw.named())
+	});
+	read.chain(left_out).chain(raw).collect()
+}
+
+fn cargo_home() -> Result<PathBuf, CliError> {
+	let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+	named("CARGO_HOME")
+		.or_else(|| named("HOME").map(|home| home.join(".cargo")))
+		.ok_or_else(|| CliError::Invalid("there is no cargo registry on this machine: name text with --corpus PATH".into()))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_data::{corpus::path_corpus, meter::Meter};
+
+	#[test]
+	fn all_that_is_read_and_left_out_is_said_with_its_reason_and_paths() {
+		let folder = tempfile::tempdir().unwrap();
+		let files: [(&str, &[u8]); 7] = [
+			("a.txt", b"0123456789"),
+			("b.avro", b"Obj"),
+			("c.jsonl", b"{\"text\": \"abc\"}\n{}\n"),
+			("d.csv", b"id,text\n1,x\n"),
+			("e.html", b"<p>"),
+			(".env", b"x"),
+			("f.bin", b"a\xff"),
+		];
+		for (name, text) in files {
+			std::fs::write(folder.path().join(name), text).unwrap();
+		}
+		let corpus = path_corpus(folder.path(), CorpusLimits::default()).unwrap();
+		let found = corpus.read(&Meter::default(), &mut |_| Ok(())).unwrap();
+		let expected = [
+			"read      2 files of text: 2 documents, 13 bytes",
+			"read      1 file of JSON lines: 1 document, 3 bytes",
+			"read      1 file of CSV or TSV: 1 document, 1 bytes",
+			"left out  2 bytes of 1 file or document that is not UTF-8 text (f.bin at byte 1)",
+			"left out  3 bytes of 1 file of records in a format that is not read (b.avro): convert them to Parquet or JSON lines",
+			"left out  1 record without text in the column (c.jsonl)",
+			"left out  1 byte of 1 hidden file or folder (.env)",
+			"as it is  3 bytes of JSON or markup (e.html): all of their marks are text",
+		];
+		assert_eq!(notices(&found), expected);
+	}
+}
