@@ -16,13 +16,14 @@ use neuroshard_types::{
 use sp_runtime::{DispatchError, DispatchResult};
 
 /// Deposit of the mock's manifest: see `lifecycle`.
-const DEPOSIT: u128 = 1_903;
+const DEPOSIT: u128 = 1_987;
 
 /// Proposes a dataset of which hardly a token is below the vocabulary.
 fn propose_false() {
 	let mut manifest = manifest();
 	manifest.root = root_of_all();
 	manifest.vocab = 32;
+	manifest.tokenizer.tokens = TextTokens { usable: 32, end: 31 };
 	assert_ok!(Dataset::propose(signed(ALICE), manifest));
 }
 
