@@ -255,9 +255,14 @@ fn missing(what: &str) -> Error {
 }
 
 fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
+	let mut limits = preset.limits();
+	if let Tokens::Trained(_) = tokens {
+		// A token is several bytes, and a round takes as many of them.
+		limits.total_bytes = limits.total_bytes.saturating_mul(4);
+	}
 	let corpus = match text {
-		Text::Registry => registry_corpus(&cargo_home()?, preset.limits()),
-		Text::Path(path) => path_corpus(path, preset.limits())?,
+		Text::Registry => registry_corpus(&cargo_home()?, limits),
+		Text::Path(path) => path_corpus(path, limits)?,
 	};
 	let tokenizer = match tokens {
 		Tokens::Bytes => Tokenizer::bytes(),
