@@ -23,7 +23,7 @@ use neuroshard_runtime::{
 };
 use neuroshard_types::{
 	audit::{seal_report, Report},
-	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
+	dataset::{DatasetShape, Manifest, Tokenizer},
 	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{ProviderStatus, Role, Roles},
@@ -109,7 +109,7 @@ fn create_dataset() {
 		name: b"text".to_vec().try_into().unwrap(),
 		licence: b"Apache-2.0".to_vec().try_into().unwrap(),
 		source: b"here".to_vec().try_into().unwrap(),
-		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
+		tokenizer: Tokenizer::BYTES,
 		vocab: 288,
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 		root: H256([4; 32]),

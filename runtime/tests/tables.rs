@@ -15,7 +15,7 @@ use neuroshard_runtime::{
 	RuntimeOrigin, Staking, System, Training, TransactionPayment, TxExtension, NEURO,
 };
 use neuroshard_types::{
-	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
+	dataset::{DatasetShape, Manifest, Tokenizer},
 	dispute::{ClaimId, ClaimKind},
 	provider::{Role, Roles},
 	AccountId, H256,
@@ -170,12 +170,12 @@ fn deposits_of_runs_and_datasets_equal_independent_tables() {
 	for (rounds, expected) in runs {
 		assert_eq!(Training::deposit(rounds), expected, "{rounds:?}");
 	}
-	// Bytes of name, licence and source: 10 * 10^12 + 10^10 * (88 + those + 1 or, from 64 on, 2 for each length).
+	// Bytes of name, licence and source: 10 * 10^12 + 10^10 * (100 + those + 1 or, from 64 on, 2 for each length).
 	let datasets = [
-		(0, 0, 0, 10_910_000_000_000),
-		(4, 10, 4, 11_090_000_000_000),
-		(63, 63, 63, 12_800_000_000_000),
-		(64, 64, 256, 14_780_000_000_000),
+		(0, 0, 0, 11_030_000_000_000),
+		(4, 10, 4, 11_210_000_000_000),
+		(63, 63, 63, 12_920_000_000_000),
+		(64, 64, 256, 14_900_000_000_000),
 	];
 	for (name, licence, source, expected) in datasets {
 		let text = |bytes| vec![b'a'; bytes];
@@ -183,7 +183,7 @@ fn deposits_of_runs_and_datasets_equal_independent_tables() {
 			name: text(name).try_into().expect("64 bytes at most"),
 			licence: text(licence).try_into().expect("64 bytes at most"),
 			source: text(source).try_into().expect("256 bytes at most"),
-			tokenizer: Tokenizer { root: H256::zero(), bytes: 10_000, tokens: TextTokens::BYTES },
+			tokenizer: Tokenizer::BYTES,
 			vocab: 288,
 			shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 			root: H256::zero(),

@@ -2,7 +2,7 @@
 
 use neuroshard_graph::{merkle::uniform_root, tiles::leaf_hash};
 use neuroshard_types::{
-	dataset::{ChunkOpening, DatasetShape, Manifest, TextTokens, Tokenizer},
+	dataset::{ChunkOpening, DatasetShape, Manifest, Tokenizer},
 	H256,
 };
 
@@ -22,7 +22,7 @@ pub fn manifest(text: u8) -> Manifest {
 		name: vec![text; 4].try_into().expect("a short name"),
 		licence: b"Apache-2.0".to_vec().try_into().expect("a short licence"),
 		source: b"here".to_vec().try_into().expect("a short source"),
-		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
+		tokenizer: Tokenizer::BYTES,
 		vocab: 288,
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 		root: H256(uniform_root(shard(text), 4)),

@@ -15,7 +15,6 @@ use neuroshard_graph::{
 	Aggregator, Code, Compressed, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
-use neuroshard_types::dataset::MAX_VOCAB;
 use sc_executor::WasmExecutor;
 use sp_core::traits::{CallContext, CodeExecutor, RuntimeCode, WrappedRuntimeCode};
 use std::{
@@ -68,11 +67,6 @@ fn same_tile(place: u32) -> u32 {
 /// Any 32 neighbours are in different tiles.
 fn scattered(place: u32) -> u32 {
 	place % 32 * 32
-}
-
-/// The same, of tokens that take four bytes.
-fn scattered_wide(place: u32) -> u32 {
-	MAX_VOCAB - 1 - scattered(place)
 }
 
 /// The model with as many layers as a step on such batches may have.
@@ -153,12 +147,6 @@ fn works() -> Vec<Work> {
 		code("8 bits", &int8),
 		Work { name: "delta", delta: true, ..step.clone() },
 		Work { name: "deep delta", model: deep.clone(), delta: true, ..step.clone() },
-		Work {
-			name: "largest vocabulary",
-			model: ModelConfig { vocab: MAX_VOCAB, layers: 2, ..large.clone() },
-			token: scattered_wide,
-			..step.clone()
-		},
 		Work { name: "many tokens", model: small, train: long, ..step.clone() },
 		Work { name: "short sequences", train: short, token: same_tile, ..step.clone() },
 		Work { name: "deep, short", model: deepest(&deep, &lines), train: lines, token: same_tile, ..step.clone() },
