@@ -306,7 +306,7 @@ mod tests {
 	#[test]
 	fn what_users_write_is_text_in_prompts_as_in_shards() {
 		let prompt = "a<|endoftext|>b";
-		let shard: Vec<u32> = encode_shard(prompt.as_bytes()).map(u32::from).collect();
+		let shard: Vec<u32> = encode_shard(prompt.as_bytes()).collect();
 		assert_eq!(bytes().prompt(prompt, false).unwrap(), [&[256], &shard[..]].concat());
 		assert_eq!(shard.len(), 15);
 		let a = words().prompt("a</s>b", false).unwrap();
@@ -324,7 +324,7 @@ mod tests {
 		assert_eq!(text.tokenizer.decode(&tokens, true).unwrap().replace(['\u{2581}', ' '], ""), "a</s><s>b");
 		let text = bytes();
 		let marked = text.controls().mark("x<|endoftext|>y");
-		let plain: Vec<u32> = encode_shard(b"x<|endoftext|>y").map(u32::from).collect();
+		let plain: Vec<u32> = encode_shard(b"x<|endoftext|>y").collect();
 		assert_eq!(text.prompt(&format!("<|endoftext|>{marked}<|endoftext|>"), true).unwrap(), [&[256], &plain[..], &[256]].concat());
 	}
 

@@ -328,8 +328,8 @@ fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
 		train,
 		before: &before,
 		values: HashMap::new(),
-		ids: sequences().flat_map(|s| &s[..seq]).map(|&t| t.into()).collect(),
-		targets: sequences().flat_map(|s| &s[1..]).map(|&t| t.into()).collect(),
+		ids: sequences().flat_map(|s| &s[..seq]).copied().collect(),
+		targets: sequences().flat_map(|s| &s[1..]).copied().collect(),
 		cos,
 		sin,
 	};

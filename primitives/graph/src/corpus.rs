@@ -108,6 +108,9 @@ impl Corpus {
 	}
 }
 
+// A chunk is a leaf.
+const _: () = assert!(CHUNK_BYTES as usize == LEAF_BYTES);
+
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -136,6 +139,3 @@ mod tests {
 		assert_eq!(known(7, 0), 0);
 	}
 }
-
-// A chunk is a leaf.
-const _: () = assert!(CHUNK_BYTES as usize == LEAF_BYTES);

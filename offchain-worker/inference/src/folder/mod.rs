@@ -115,7 +115,7 @@ impl Folder {
 		// Whose file does not say with what texts begin.
 		let own = file == bytes::tokenizer_json().as_bytes();
 		let failed = |source| FolderError::Text { path: path.clone(), source };
-		let mut text = Text::new(&file, own.then(|| bytes::END_OF_TEXT), ends).map_err(failed)?;
+		let mut text = Text::new(&file, own.then_some(bytes::END_OF_TEXT), ends).map_err(failed)?;
 		if let Some(end) = words.special("eos_token") {
 			text.end_at(end);
 		}

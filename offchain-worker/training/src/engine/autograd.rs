@@ -51,7 +51,7 @@ impl AutogradModel {
 	/// What candle says, for instance about other numbers of tokens.
 	pub fn loss(&self, tokens: &[u32], batch: usize, seq: usize) -> Result<Tensor> {
 		let split = |skip: usize| -> Vec<u32> {
-			tokens.chunks(seq + 1).flat_map(|sequence| sequence.iter().skip(skip).take(seq)).map(|token| u32::from(*token)).collect()
+			tokens.chunks(seq + 1).flat_map(|sequence| sequence.iter().skip(skip).take(seq)).copied().collect()
 		};
 		let targets = Tensor::from_vec(split(1), (batch * seq, 1), &Device::Cpu)?;
 		let logits = self.logits(&split(0), batch, seq)?;
