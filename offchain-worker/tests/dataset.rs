@@ -264,7 +264,8 @@ fn a_build_that_fails_leaves_nothing_behind() {
 	fs::create_dir(&text).unwrap();
 	fs::write(text.join("a.txt"), texts(500).concat()).unwrap();
 	fs::write(text.join("b.jsonl"), "{\"text\": \"right\"}\n{broken\n").unwrap();
-	let corpus = paths_corpus(&[text.clone()], CorpusLimits { total_bytes: u64::MAX, ..CorpusLimits::default() }, None).unwrap();
+	let corpus =
+		paths_corpus(std::slice::from_ref(&text), CorpusLimits { total_bytes: u64::MAX, ..CorpusLimits::default() }, None).unwrap();
 	let options = BuildOptions { memory_bytes: 1_000, ..options(1_000, 1) };
 	let error = build(&corpus, &Tokenizer::bytes(), &options, &base.path().join("ds")).unwrap_err();
 	assert!(matches!(&error, DataError::Broken { place, reason } if place == "b.jsonl" && reason.starts_with("line 2")), "{error}");
