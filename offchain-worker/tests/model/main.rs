@@ -49,8 +49,7 @@ fn exported_logits_are_those_of_an_independent_implementation() {
 		let reference = Llama::read(folder.path());
 		let tokens: Vec<u32> = bytes::encode(b"pub fn main() { println!(\"seventy tokens are enough to see RoPE\"); }").collect();
 		let (mut inference, mut sequence) = (inference(&model, &params), Sequence::default());
-		let ids: Vec<u32> = tokens.iter().map(|token| (*token).into()).collect();
-		let piece = Piece { sequence: &mut sequence, tokens: &ids, wanted: Wanted::All };
+		let piece = Piece { sequence: &mut sequence, tokens: &tokens, wanted: Wanted::All };
 		let ours = inference.logits(&Pages::new(4), &mut [piece]).unwrap().to_vec();
 		let expected: Vec<f64> = reference.logits(&tokens).concat();
 		assert_eq!(ours.len(), expected.len());

@@ -29,7 +29,7 @@ fn shapes() -> Vec<ModelConfig> {
 }
 
 fn tokens(count: usize, vocab: u32, seed: u64) -> Vec<u32> {
-	random_tokens(count, vocab, seed).into_iter().map(u32::from).collect()
+	random_tokens(count, vocab, seed)
 }
 
 const CLASSES: [Class; 2] = [Class::ExactF32, Class::ExactInt8];

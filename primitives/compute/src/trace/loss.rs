@@ -188,7 +188,7 @@ mod tests {
 		let (exec, layout) = (Arc::new(Exec::new(2).unwrap()), ParamLayout::new(model).unwrap());
 		let state = [theta_0(model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]].map(Arc::new);
 		let places = 0..train.batch * (train.seq_len + 1);
-		let tokens: Vec<_> = places.map(|place| (place * 7_919 % 1_009 % model.vocab).try_into().unwrap()).collect();
+		let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab).collect();
 		let mut trace = Trace::of_step(&exec, model, train, state, &tokens, (0, 0), mistake).unwrap();
 		trace.streamed = trace.streamed.and_then(|streamed| rows.map(|rows| super::Streamed { rows, ..streamed }));
 		trace.computed(Arena::new(2_000), 0)
