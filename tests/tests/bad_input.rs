@@ -110,7 +110,7 @@ async fn a_binary_file_is_not_said_to_be_a_little_text() {
 	std::fs::write(&file, b"ELF\x02\xff\xfe\x00 and so on").unwrap();
 	let (file, out) = (file.to_string_lossy().into_owned(), base.path().join("dataset").to_string_lossy().into_owned());
 	let words = complaint(worker(base.path(), ["dataset", "build", "--out", &out, "--corpus", &file])).await;
-	assert!(words.contains("no text was found") && words.contains("1 file with null characters"), "{words}");
+	assert!(words.contains("no text was found") && words.contains("1 file or document with null characters"), "{words}");
 }
 
 #[tokio::test]
