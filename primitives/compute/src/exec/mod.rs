@@ -16,7 +16,6 @@ pub use arena::Arena;
 pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeError};
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
-pub use neuroshard_kernels::schedule::RopeScaling;
 pub use outer::{aggregate, outer_step, take_outer_step};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};

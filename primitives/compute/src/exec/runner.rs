@@ -26,6 +26,7 @@ pub(super) struct Runner {
 	batch: usize,
 	seq: usize,
 	tokens: usize,
+	dim: usize,
 	vocab: usize,
 	attention: AttentionDims,
 	eps: f32,
@@ -67,9 +68,7 @@ impl Runner {
 		let (batch, seq, tokens) = (size(batch)?, size(seq)?, size(tokens)?);
 		let attention =
 			AttentionDims { batch, seq, heads: size(model.heads)?, kv_heads: size(model.kv_heads)?, head_dim: size(model.head_dim())? };
-		let table = seq * (attention.head_dim / 2);
-		let (mut cos, mut sin) = (vec![0.0; table], vec![0.0; table]);
-		schedule::rope_tables(model.rope_theta, attention.head_dim, 0, &mut cos, &mut sin);
+		let (cos, sin) = model.rope_tables(seq);
 		Ok(Self {
 			exec,
 			plan,
@@ -79,6 +78,7 @@ impl Runner {
 			batch,
 			seq,
 			tokens,
+			dim: size(model.dim)?,
 			vocab: size(vocab)?,
 			attention,
 			eps: model.norm_eps.get(),
@@ -148,7 +148,7 @@ impl Runner {
 		let exec = &*self.exec;
 		let input = |n: usize| self.range(self.plan.inputs(stage)[n].0);
 		let output = |n: usize| self.range(self.plan.outputs(stage)[n]);
-		let dim = self.attention.query_width();
+		let dim = self.dim;
 		if output(0).is_empty() {
 			// Fused into the operator that reads it.
 			return;
@@ -160,13 +160,17 @@ impl Runner {
 			}
 			Op::RmsStats => {
 				let [x, r] = parts(arena, [input(0), output(0)]);
-				exec.rms_stats(x, dim, self.eps, r);
+				exec.rms_stats(x, x.len() / r.len(), self.eps, r);
 			}
 			Op::RmsApply => {
 				let [x, r, w, y] = parts(arena, [input(0), input(1), input(2), output(0)]);
 				exec.rms_apply(x, r, w, y);
 			}
 			Op::Product(kind) => self.product(arena, stage, kind),
+			Op::AddBias => {
+				let [b, y] = parts(arena, [input(1), output(0)]);
+				exec.add_bias(y, b);
+			}
 			Op::Rope { heads } => {
 				exec.rope_forward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
 			}
@@ -211,7 +215,11 @@ impl Runner {
 			}
 			Op::RmsWeightGrad => {
 				let [dy, x, r, dw] = parts(arena, [input(0), input(1), input(2), output(0)]);
-				exec.rms_weight_grad(dy, x, r, dw, Start::Zero);
+				exec.rms_weight_grad(dy, x, r, self.shape(self.plan.inputs(stage)[2].0).1, dw, Start::Zero);
+			}
+			Op::ColumnSums => {
+				let [dy, db] = parts(arena, [input(0), output(0)]);
+				exec.column_sums(dy, db);
 			}
 			Op::SwigluBack => {
 				let [dh, gate, up, d_gate, d_up] = parts(arena, [input(0), input(1), input(2), output(0), output(1)]);

@@ -55,13 +55,6 @@ pub struct Trace {
 	spare: Mutex<BTreeMap<usize, Vec<Vec<f32>>>>,
 }
 
-/// Whether what an operator writes is not kept when its last reader has run.
-fn passes(op: Op) -> bool {
-	use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
-	let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
-	attention || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
-}
-
 impl Trace {
 	/// A trace with all vectors of the job's start in place and the rest to be computed.
 	fn new(exec: &Arc<Exec>, plan: Plan, parameters: Parameters, vectors: Vec<Arc<Vec<f32>>>) -> Result<Self, ConfigError> {
@@ -124,7 +117,7 @@ impl Trace {
 					Some(Origin::Stage { stage, .. }) => self.plan.stages().get(stage as usize),
 					_ => None,
 				};
-				if last_reader[at] == Some(index) && writer.is_some_and(|writer| passes(writer.op)) {
+				if last_reader[at] == Some(index) && writer.is_some_and(|writer| self.passes(writer)) {
 					let values = self.tensors[at].take();
 					self.spare(values);
 				}
@@ -133,9 +126,19 @@ impl Trace {
 		self.arena = arena;
 	}
 
+	/// Whether what a stage writes is not kept when its last reader has run.
+	fn passes(&self, stage: &Stage) -> bool {
+		use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
+		let op = stage.op;
+		let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
+		// Gradients of heads stay within a layer.
+		let heads = op == Op::RmsBackApply && self.plan.inputs(stage).get(2).is_some_and(|&(factors, _)| self.shape(factors).1 > 1);
+		attention || heads || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
+	}
+
 	/// Consecutive places for what a stage writes, from `used` on; `None` if it is not kept.
 	fn room(&self, stage: &Stage, mut used: usize) -> Option<Vec<Range<usize>>> {
-		if passes(stage.op) {
+		if self.passes(stage) {
 			return None;
 		}
 		let places = self.plan.outputs(stage).iter().map(|&id| {
