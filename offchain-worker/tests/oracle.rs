@@ -4,7 +4,7 @@
 
 use candle_core::Tensor;
 use neuroshard_data::tokenizer::bytes;
-use neuroshard_graph::{ModelConfig, TrainConfig, F32};
+use neuroshard_graph::{Family, ModelConfig, RopeScaling, TrainConfig, F32};
 use neuroshard_training::{
 	checkpoint::Checkpoint,
 	engine::{autograd::AutogradModel, Engine},
@@ -38,9 +38,22 @@ fn untied() -> (ModelConfig, TrainConfig) {
 	(model, train)
 }
 
+/// Biases, and heads of a width of their own.
+fn biased() -> (ModelConfig, TrainConfig) {
+	let (model, train) = untied();
+	(ModelConfig { family: Family::Qwen2, head_dim: Some(32), ..model }, train)
+}
+
+/// Norms of heads, and scaled angles.
+fn normed() -> (ModelConfig, TrainConfig) {
+	let (model, train) = untied();
+	let rope_scaling = RopeScaling::Linear { factor: F32::new(2.5) };
+	(ModelConfig { family: Family::Qwen3, head_dim: Some(32), rope_scaling, ..model }, train)
+}
+
 #[test]
 fn every_parameter_tensor_has_candles_gradient() {
-	for (model, train) in [tied(), untied()] {
+	for (model, train) in [tied(), untied(), biased(), normed()] {
 		let (batch, seq) = (train.batch as usize, train.seq_len as usize);
 		let mut theta = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
 		// Away from the start, where many gradients are nearly zero: larger weights, uneven norms.

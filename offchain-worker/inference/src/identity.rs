@@ -1,28 +1,16 @@
 //! Identity of a model, besides its parameters.
 
-use super::parameters::Shape;
 use codec::Encode;
-use neuroshard_compute::exec::RopeScaling;
 use neuroshard_graph::{merkle::blake2_256, Hash, ModelConfig};
 
-impl Shape {
-	/// Hash of what is computed with parameters. How long texts may be is no part of it: that changes no answer, but where one is cut.
-	pub fn hash(&self) -> Hash {
-		let mut bytes = ModelConfig { max_seq: 0, ..self.config.clone() }.encode();
-		match self.scaling {
-			RopeScaling::None => bytes.push(0),
-			RopeScaling::Linear { factor } => (1u8, factor.to_bits()).encode_to(&mut bytes),
-			RopeScaling::Llama3 { factor, low, high, original } => {
-				(2u8, factor.to_bits(), low.to_bits(), high.to_bits(), original).encode_to(&mut bytes);
-			}
-		}
-		blake2_256(&bytes)
-	}
+/// Hash of what is computed with parameters. How long texts may be is no part of it: that changes no answer, but where one is cut.
+pub fn of_shape(model: &ModelConfig) -> Hash {
+	blake2_256(&ModelConfig { max_seq: 0, ..model.clone() }.encode())
+}
 
-	/// Identity of the model of this shape with parameters of this hash.
-	pub fn of(&self, parameters: Hash) -> Hash {
-		blake2_256(&[&b"neuroshard/model/1"[..], &parameters, &self.hash()].concat())
-	}
+/// Identity of the model of this configuration with parameters of this hash.
+pub fn of_model(model: &ModelConfig, parameters: Hash) -> Hash {
+	blake2_256(&[&b"neuroshard/model/1"[..], &parameters, &of_shape(model)].concat())
 }
 
 #[cfg(test)]
@@ -30,33 +18,44 @@ mod tests {
 	use super::*;
 	use crate::Card;
 	use neuroshard_data::tokenizer::Tokenizer;
-	use neuroshard_graph::F32;
+	use neuroshard_graph::{Family, RopeScaling, F32};
 	use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 
 	#[test]
 	fn whatever_changes_an_answer_changes_the_identity_of_a_model_and_its_longest_text_does_not() {
 		let config = presets::tiny().0;
-		let plain = Shape { config: config.clone(), scaling: RopeScaling::None };
-		let with = |config| Shape { config, scaling: RopeScaling::None };
-		let scaled = |scaling| Shape { config: config.clone(), scaling };
+		let with = |change: &dyn Fn(&mut ModelConfig)| {
+			let mut config = config.clone();
+			change(&mut config);
+			config
+		};
+		let scaled = |scaling| with(&|config| config.rope_scaling = scaling);
+		let linear = |factor| scaled(RopeScaling::Linear { factor: F32::new(factor) });
+		let llama3 = |original| {
+			let [factor, low, high] = [2.0, 1.0, 4.0].map(F32::new);
+			scaled(RopeScaling::Llama3 { factor, low, high, original })
+		};
 		let all = [
-			plain.clone(),
-			with(ModelConfig { rope_theta: 500_000, ..config.clone() }),
-			with(ModelConfig { norm_eps: F32::new(1e-6), ..config.clone() }),
-			with(ModelConfig { heads: config.heads / 2, ..config.clone() }),
-			with(ModelConfig { tied: !config.tied, ..config.clone() }),
-			scaled(RopeScaling::Linear { factor: 2.0 }),
-			scaled(RopeScaling::Linear { factor: 4.0 }),
-			scaled(RopeScaling::Llama3 { factor: 2.0, low: 1.0, high: 4.0, original: 64 }),
-			scaled(RopeScaling::Llama3 { factor: 2.0, low: 1.0, high: 4.0, original: 128 }),
+			config.clone(),
+			with(&|config| config.rope_theta = 500_000),
+			with(&|config| config.norm_eps = F32::new(1e-6)),
+			with(&|config| config.heads /= 2),
+			with(&|config| config.tied = !config.tied),
+			with(&|config| config.family = Family::Qwen2),
+			with(&|config| config.family = Family::Qwen3),
+			with(&|config| config.head_dim = Some(64)),
+			linear(2.0),
+			linear(4.0),
+			llama3(64),
+			llama3(128),
 		];
 		for (index, one) in all.iter().enumerate() {
 			for other in &all[..index] {
-				assert_ne!((one.hash(), one.of([7; 32])), (other.hash(), other.of([7; 32])), "{one:?} {other:?}");
+				assert_ne!((of_shape(one), of_model(one, [7; 32])), (of_shape(other), of_model(other, [7; 32])), "{one:?} {other:?}");
 			}
 		}
-		assert_ne!(plain.of([7; 32]), plain.of([8; 32]));
-		assert_eq!(with(ModelConfig { max_seq: 64, ..config.clone() }).hash(), plain.hash());
+		assert_ne!(of_model(&config, [7; 32]), of_model(&config, [8; 32]));
+		assert_eq!(of_shape(&with(&|config| config.max_seq = 64)), of_shape(&config));
 	}
 
 	#[test]
@@ -66,8 +65,8 @@ mod tests {
 		let card = |rope_theta| {
 			let folder = tempfile::tempdir().unwrap();
 			export(folder.path(), &ModelConfig { rope_theta, ..config.clone() }, &Tokenizer::bytes(), &params).unwrap();
-			let (card, shape, _) = Card::of_folder(folder.path(), 1).unwrap();
-			assert_eq!(shape.config.rope_theta, rope_theta);
+			let (card, config, _) = Card::of_folder(folder.path(), 1).unwrap();
+			assert_eq!(config.rope_theta, rope_theta);
 			(card.root, card.shape)
 		};
 		let (one, other) = (card(10_000), card(500_000));

@@ -23,6 +23,6 @@ pub use controls::Controls;
 pub use engine::{Engine, Readiness};
 pub use files::FileError;
 pub use model::{Card, Model, ModelError};
-pub use parameters::{Parameters, ParametersError, Shape};
+pub use parameters::{Parameters, ParametersError};
 pub use source::Source;
 pub use spelling::{escaped, Offsets};

@@ -4,11 +4,12 @@ use super::{
 	chat::Chat,
 	engine::Engine,
 	folder::{Folder, FolderError},
+	identity,
 	masked::Masked,
-	parameters::{Parameters, ParametersError, Shape},
+	parameters::{Parameters, ParametersError},
 	text::{Text, TextError},
 };
-use neuroshard_compute::exec::{Exec, ExecError, Inference, InferenceError, RopeScaling, Stage};
+use neuroshard_compute::exec::{Exec, ExecError, Inference, InferenceError, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{config::ARITHMETIC_VERSION, merkle::blake2_256, Class, Hash, ModelConfig};
 use neuroshard_types::H256;
@@ -89,22 +90,22 @@ impl Card {
 		Ok(Self {
 			name,
 			root: H256(root),
-			shape: Shape { config: config.clone(), scaling: RopeScaling::None }.hash(),
+			shape: identity::of_shape(config),
 			text: Text::new(tokenizer.json(), begin, BTreeSet::from([end]))?,
 			chat: Chat::by_line(),
 		})
 	}
 
-	/// The model in a folder in Hugging Face Llama layout, under the folder's name, with its shape and parameters.
+	/// The model in a Hugging Face folder, under the folder's name, with its configuration and parameters.
 	///
 	/// # Errors
 	/// [`ModelError`].
-	pub fn of_folder(folder: &Path, threads: usize) -> Result<(Self, Shape, Parameters), ModelError> {
-		let Folder { shape, parameters, text, chat } = Folder::read(folder, threads)?;
+	pub fn of_folder(folder: &Path, threads: usize) -> Result<(Self, ModelConfig, Parameters), ModelError> {
+		let Folder { config, parameters, text, chat } = Folder::read(folder, threads)?;
 		let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
 		let name = name.unwrap_or_else(|| "model".into());
-		let (root, hash) = (H256(shape.of(parameters.root.0)), shape.hash());
-		Ok((Self { name, root, shape: hash, text, chat }, shape, parameters))
+		let (root, shape) = (H256(identity::of_model(&config, parameters.root.0)), identity::of_shape(&config));
+		Ok((Self { name, root, shape, text, chat }, config, parameters))
 	}
 
 	/// The model, computed by `engine` in this arithmetic. Numbers of tokens that its tokenizer does not know are never chosen.
@@ -177,9 +178,9 @@ mod tests {
 		let token = |id: u32| json!({ "id": id, "content": format!("<{id}>"), "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": false });
 		file["added_tokens"] = json!([token(270), token(258)]);
 		fs::write(&path, file.to_string()).unwrap();
-		let (card, shape, parameters) = Card::of_folder(folder.path(), 1).unwrap();
+		let (card, config, parameters) = Card::of_folder(folder.path(), 1).unwrap();
 		let stage = Stage::whole(2);
-		let engine = parameters.load(Arc::new(Exec::new(1).unwrap()), &shape, &stage, Class::ExactF32).unwrap();
+		let engine = parameters.load(Arc::new(Exec::new(1).unwrap()), &config, &stage, Class::ExactF32).unwrap();
 		let mut model = card.with(Class::ExactF32, Box::new(engine));
 		assert_eq!(model.usable(), 271);
 		let sampling = Sampling { temperature: 10.0, ..Sampling::default() };

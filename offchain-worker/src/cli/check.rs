@@ -27,7 +27,7 @@ pub(super) struct Check {
 	/// Compare with the newest checkpoint of this run that is in the base folder; without it, with that of the newest run.
 	#[arg(long, conflicts_with = "model")]
 	run: Option<RunId>,
-	/// Compare with the model in this folder, which is in Hugging Face Llama layout.
+	/// Compare with the model in this folder, which is in Hugging Face layout.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
 	/// Threads.

@@ -28,7 +28,7 @@ pub(super) struct Hold {
 	/// Hold layers of the newest checkpoint of this run that is in the base folder; without it, of that of the newest run.
 	#[arg(long, conflicts_with = "model")]
 	run: Option<RunId>,
-	/// Hold layers of the model in this folder, which is in Hugging Face Llama layout.
+	/// Hold layers of the model in this folder, which is in Hugging Face layout.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
 	/// Address to listen at. With another one than 127.0.0.1, name who may use this machine with --driver. Port 0 is one that the system chooses, and the same

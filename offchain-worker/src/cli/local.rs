@@ -1,10 +1,10 @@
 //! The newest checkpoint in the base folder, for commands that need no chain.
 
 use super::CliError;
-use neuroshard_compute::exec::{Exec, RopeScaling, Stage};
+use neuroshard_compute::exec::{Exec, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{Class, ParamLayout};
-use neuroshard_inference::{Card, Model, ModelError, Parameters, Shape, Source};
+use neuroshard_inference::{Card, Model, ModelError, Parameters, Source};
 use neuroshard_provider::Served;
 use neuroshard_roles::{read_model, read_tokenizer};
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
@@ -33,22 +33,22 @@ pub(super) fn model(base: &Path, which: Which, class: Class, threads: usize) -> 
 /// As [`model`], and where its parts come from.
 pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, Source), CliError> {
 	let Which { folder, run, context } = which;
-	let (card, mut shape, parameters) = match folder {
+	let (card, mut config, parameters) = match folder {
 		Some(folder) => Card::of_folder(folder, threads)?,
 		None => {
 			let (run, config) = shape(base, run)?;
 			let found = Parameters::of_checkpoint(&checkpoint_folder(base, run), &config, threads).map_err(ModelError::from)?;
 			let (_, parameters) = found.ok_or_else(|| missing(base, Some(run)))?;
 			let card = Card::of_run(format!("run-{run}"), &config, &tokenizer(base, run)?, parameters.root.0)?;
-			(card, Shape { config, scaling: RopeScaling::None }, parameters)
+			(card, config, parameters)
 		}
 	};
 	let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
 	if let Some(context) = context {
-		shape.config.max_seq = longest(context, shape.config.max_seq)?;
+		config.max_seq = longest(context, config.max_seq)?;
 	}
-	let config = shape.config.clone();
-	let load = move |stage: &Stage, class| parameters.load(exec.clone(), &shape, stage, class).map_err(|error| error.to_string());
+	let model = config.clone();
+	let load = move |stage: &Stage, class| parameters.load(exec.clone(), &model, stage, class).map_err(|error| error.to_string());
 	let source = Source::new(card.root, config, load);
 	Ok((card, source))
 }

@@ -148,11 +148,11 @@ enum Command<C: Conducts> {
 	Train(train::TrainCommand),
 	/// Execute the chain's blocks anew, recompute a run from them and its dataset, and name the first round or provider that differs.
 	Replay(replay::Replay),
-	/// Write a checkpoint in Hugging Face Llama layout.
+	/// Write a checkpoint in Hugging Face layout.
 	Export(export::Export),
 	/// Sample text from a checkpoint.
 	Generate(generate::Generate),
-	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any model of the Llama family. Needs no chain.
+	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any Llama, Qwen 2 or Qwen 3. Needs no chain.
 	Serve(serve::Serve<C>),
 	/// Show this provider's offer and the sessions that pay for its answers, close and settle them, or withdraw the offer.
 	Offer(offer::OfferCommand),

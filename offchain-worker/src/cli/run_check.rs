@@ -4,7 +4,7 @@ use super::{ModelFile, RunFile, RunFileError, TrainFile};
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::{Manifest, MAX_VOCAB},
-	BlockNumber, Code, Robust, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
+	BlockNumber, Code, Robust, RopeScaling, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
 };
 
 /// Side of a tile: dimensions are multiples of it.
@@ -13,6 +13,10 @@ const SIDE: u32 = 32;
 const LONGEST_NAME: usize = 64;
 /// Longest sequence.
 const MAX_SEQUENCE: u32 = 1 << 20;
+/// Largest number of a RoPE scaling.
+const MAX_SCALING: f32 = 1e6;
+/// Most tokens of a step, times heads where these have norms.
+const MAX_TOKENS: u128 = 1 << 22;
 /// Most attention probabilities of one layer and step.
 const MAX_PROBABILITIES: u128 = 1 << 28;
 
@@ -91,24 +95,60 @@ impl RunFile {
 
 impl ModelFile {
 	fn check(&self) -> Checked {
-		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied: _, rope_theta, norm_eps } = *self;
+		let Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied: _, rope_theta, norm_eps, family, head_dim, rope_scaling } =
+			*self;
 		whole("model.vocab", vocab.unwrap_or(SIDE), SIDE, MAX_VOCAB)?;
 		whole("model.dim", dim, SIDE, u32::MAX)?;
-		whole("model.layers", layers, 1, MAX_LAYERS)?;
-		require(heads > 0 && dim.is_multiple_of(heads) && (dim / heads).is_multiple_of(2), "model.heads", || {
-			format!("is {heads}, but must divide model.dim, {dim}, into even parts")
+		whole("model.layers", layers, 1, family.most_layers())?;
+		require(heads > 0, "model.heads", || "is 0, but must be at least 1".into())?;
+		// Heads with norms are whole tiles wide.
+		let unit = if family.has_head_norms() { SIDE } else { 2 };
+		match head_dim {
+			None => require(dim.is_multiple_of(heads) && (dim / heads).is_multiple_of(unit), "model.heads", || {
+				format!("is {heads}, but must divide model.dim, {dim}, into multiples of {unit}, where there is no model.head_dim")
+			})?,
+			Some(width) => {
+				whole("model.head_dim", width, unit, u32::MAX)?;
+				require(width.checked_mul(heads) != Some(dim), "model.head_dim", || {
+					format!("is {width}, but must be left out: it is that without being given")
+				})?;
+			}
+		}
+		let head = head_dim.unwrap_or(dim / heads);
+		let queries = head.saturating_mul(heads);
+		require(queries.is_multiple_of(SIDE), "model.heads", || {
+			format!("is {heads}, which makes the width of all queries {queries}: that must be a multiple of {SIDE}")
 		})?;
 		require(kv_heads > 0 && heads.is_multiple_of(kv_heads), "model.kv_heads", || {
 			format!("is {kv_heads}, but must divide model.heads, {heads}")
 		})?;
-		let width = (dim / heads).saturating_mul(kv_heads);
+		let width = head.saturating_mul(kv_heads);
 		require(width.is_multiple_of(SIDE), "model.kv_heads", || {
-			format!("is {kv_heads}, which makes dim / heads * kv_heads {width}: that must be a multiple of {SIDE}")
+			format!("is {kv_heads}, which makes the width of all keys {width}: that must be a multiple of {SIDE}")
 		})?;
 		whole("model.ffn", ffn, SIDE, u32::MAX)?;
 		whole("model.max_seq", max_seq, SIDE, MAX_SEQUENCE)?;
 		require(rope_theta >= 2, "model.rope_theta", || format!("is {rope_theta}, but must be at least 2"))?;
+		check_scaling(&rope_scaling)?;
 		above_zero("model.norm_eps", norm_eps, 1.0)
+	}
+}
+
+fn check_scaling(scaling: &RopeScaling) -> Checked {
+	let more = |field, value: f32, than: f32| {
+		require(value > than && value <= MAX_SCALING, field, || {
+			format!("is {value}, but must be more than {than} and at most {MAX_SCALING}")
+		})
+	};
+	match *scaling {
+		RopeScaling::None => Ok(()),
+		RopeScaling::Linear { factor } => more("model.rope_scaling.Linear.factor", factor.get(), 1.0),
+		RopeScaling::Llama3 { factor, low, high, original } => {
+			more("model.rope_scaling.Llama3.factor", factor.get(), 1.0)?;
+			above_zero("model.rope_scaling.Llama3.low", low.get(), MAX_SCALING)?;
+			more("model.rope_scaling.Llama3.high", high.get(), low.get())?;
+			whole("model.rope_scaling.Llama3.original", original, 1, u32::MAX)
+		}
 	}
 }
 
@@ -156,6 +196,14 @@ impl TrainFile {
 		}
 		self.check_code()?;
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
+		let chained = [self.batch, self.seq_len, if model.family.has_head_norms() { model.heads } else { 1 }].map(u128::from);
+		let chain = chained.into_iter().fold(1, u128::saturating_mul);
+		require(chain <= MAX_TOKENS, "train.batch", || {
+			format!(
+				"is {}, too large: the tokens of a step, times the heads where these have norms, are {chain}, at most {MAX_TOKENS}",
+				self.batch
+			)
+		})?;
 		let factors = [self.batch, model.heads, self.seq_len, self.seq_len].map(u128::from);
 		let probabilities = factors.into_iter().fold(1, u128::saturating_mul);
 		require(probabilities <= MAX_PROBABILITIES, "train.batch", || {
@@ -239,7 +287,7 @@ mod tests {
 	use crate::cli::Preset;
 	use neuroshard_types::{
 		dataset::{DatasetShape, Tokenizer},
-		H256,
+		Family, F32, H256,
 	};
 	use proptest::prelude::*;
 
@@ -248,7 +296,7 @@ mod tests {
 
 	#[test]
 	fn every_field_that_the_chain_would_refuse_is_named() {
-		let changes: [(&str, Change); 33] = [
+		let changes: [(&str, Change); 40] = [
 			("name", |file| file.name.clear()),
 			("min_participants", |file| file.min_participants = 0),
 			("min_participants", |file| file.min_participants = file.max_participants + 1),
@@ -265,6 +313,16 @@ mod tests {
 			("model.max_seq", |file| file.model.max_seq = 100),
 			("model.rope_theta", |file| file.model.rope_theta = 1),
 			("model.norm_eps", |file| file.model.norm_eps = 0.0),
+			("model.layers", |file| (file.model.family, file.model.layers) = (Family::Qwen2, 97)),
+			("model.heads", |file| file.model.family = Family::Qwen3),
+			("model.head_dim", |file| file.model.head_dim = Some(16)),
+			("model.head_dim", |file| file.model.head_dim = Some(17)),
+			("model.heads", |file| (file.model.heads, file.model.kv_heads, file.model.head_dim) = (3, 3, Some(8))),
+			("model.rope_scaling.Linear.factor", |file| file.model.rope_scaling = RopeScaling::Linear { factor: F32::new(1.0) }),
+			("model.rope_scaling.Llama3.high", |file| {
+				let [factor, low] = [8.0, 4.0].map(F32::new);
+				file.model.rope_scaling = RopeScaling::Llama3 { factor, low, high: low, original: 64 };
+			}),
 			("train.batch", |file| file.train.batch = 0),
 			("train.batch", |file| file.train.batch = 1 << 20),
 			("train.seq_len", |file| file.train.seq_len = 4_096),
@@ -297,10 +355,14 @@ mod tests {
 		#[test]
 		fn model_and_training_are_judged_as_the_chain_judges_them(
 			dim in 0u32..200, heads in 0u32..9, kv_heads in 0u32..5, seq_len in 0u32..200, interval in 0u32..12,
+			family in prop::sample::select(vec![Family::Llama, Family::Qwen2, Family::Qwen3]), width in prop::option::of(0u32..10),
+			factor in 0.5f32..3.0,
 			warmup in 0u32..3, total in 0u32..3, lr in -0.5f32..1.5, lr_min in -0.5f32..1.5, eps in -0.1f32..1.1,
 		) {
 			let mut file = RunFile::of(Preset::Tiny);
-			file.model = ModelFile { dim: dim / 16 * 16, heads, kv_heads, ..file.model };
+			let head_dim = width.map(|width| width * 8);
+			let rope_scaling = if factor < 2.0 { RopeScaling::Linear { factor: F32::new(factor) } } else { RopeScaling::None };
+			file.model = ModelFile { dim: dim / 16 * 16, heads, kv_heads, family, head_dim, rope_scaling, ..file.model };
 			file.train = TrainFile {
 				seq_len: seq_len / 16 * 16,
 				commit_interval: interval,

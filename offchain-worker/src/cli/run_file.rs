@@ -7,7 +7,7 @@ use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Tokenizer,
 	run::{PhaseDurations, RunConfig},
-	Aggregator, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, TrainConfig, F32, H256,
+	Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Robust, RopeScaling, RoundIndex, Rule, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -109,6 +109,19 @@ pub struct ModelFile {
 	pub tied: bool,
 	pub rope_theta: u32,
 	pub norm_eps: f32,
+	/// What queries, keys and values get before RoPE; `Llama` without this field.
+	#[serde(default, skip_serializing_if = "is_default")]
+	pub family: Family,
+	/// Numbers in a head, if they are not `dim / heads`.
+	#[serde(default, skip_serializing_if = "is_default")]
+	pub head_dim: Option<u32>,
+	/// Scaling of the RoPE frequencies; `None` without this field.
+	#[serde(default, skip_serializing_if = "is_default")]
+	pub rope_scaling: RopeScaling,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+	*value == T::default()
 }
 
 /// [`TrainConfig`] with floats as numbers.
@@ -219,15 +232,32 @@ impl RunFile {
 impl ModelFile {
 	/// Of whatever vocabulary the dataset has.
 	fn of(model: &ModelConfig) -> Self {
-		let ModelConfig { vocab: _, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = model.clone();
-		Self { vocab: None, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: norm_eps.get() }
+		let ModelConfig {
+			vocab: _,
+			dim,
+			layers,
+			heads,
+			kv_heads,
+			ffn,
+			max_seq,
+			tied,
+			rope_theta,
+			norm_eps,
+			family,
+			head_dim,
+			rope_scaling,
+		} = model.clone();
+		let (vocab, norm_eps) = (None, norm_eps.get());
+		Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps, family, head_dim, rope_scaling }
 	}
 
 	/// The model on a dataset with so large a vocabulary.
 	pub(super) fn config(&self, vocab: u32) -> ModelConfig {
 		let vocab = self.vocab.unwrap_or(vocab);
-		let Self { vocab: _, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = *self;
-		ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps: F32::new(norm_eps) }
+		let Self { vocab: _, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps, family, head_dim, rope_scaling } =
+			*self;
+		let norm_eps = F32::new(norm_eps);
+		ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps, family, head_dim, rope_scaling }
 	}
 }
 
@@ -336,6 +366,30 @@ mod tests {
 		let mut other = tiny();
 		other.train.seed = "another".into();
 		assert_ne!(other.config(3, BYTES, 1).unwrap().genesis_root, config.genesis_root);
+	}
+
+	#[test]
+	fn a_family_a_width_of_heads_and_a_scaling_may_be_left_out_and_are_read_as_the_chain_shows_them() {
+		let plain = serde_json::to_value(tiny()).unwrap();
+		for field in ["family", "head_dim", "rope_scaling"] {
+			assert!(plain["model"].get(field).is_none(), "{field}");
+		}
+		let with = |field: &str, json: &str| {
+			let mut value = plain.clone();
+			value["model"]["head_dim"] = 64.into();
+			value["model"][field] = serde_json::from_str(json).unwrap();
+			serde_json::from_value::<RunFile>(value)
+		};
+		let file = with("family", "\"Qwen3\"").unwrap();
+		let model = file.config(0, BYTES, 1).unwrap().model;
+		assert_eq!((model.family, model.head_dim, model.rope_scaling), (Family::Qwen3, Some(64), RopeScaling::None));
+		assert_eq!(ModelFile::of(&model), file.model);
+		let scaling = |json: &str| with("rope_scaling", json).unwrap().model.config(288).rope_scaling;
+		assert_eq!(scaling(r#"{"Linear": {"factor": 2.5}}"#), RopeScaling::Linear { factor: F32::new(2.5) });
+		let [factor, low, high] = [8.0, 1.0, 4.0].map(F32::new);
+		let llama3 = r#"{"Llama3": {"factor": 8, "low": 1, "high": 4, "original": 8192}}"#;
+		assert_eq!(scaling(llama3), RopeScaling::Llama3 { factor, low, high, original: 8_192 });
+		assert!(with("family", "\"gpt2\"").is_err() && with("rope_scaling", r#"{"Linear": {}}"#).is_err());
 	}
 
 	#[test]

@@ -50,7 +50,7 @@ pub(super) struct Serve<C: Conducts> {
 	/// Serve the newest checkpoint of this run that is in the base folder; without it, that of the newest run.
 	#[arg(long, conflicts_with = "model")]
 	run: Option<RunId>,
-	/// Serve the model in this folder, which is in Hugging Face Llama layout: what `export` wrote, or another one.
+	/// Serve the model in this folder, which is in Hugging Face layout: what `export` wrote, or another one.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
 	/// Name of the model in requests; `run-N`, or the folder's name, if not given.

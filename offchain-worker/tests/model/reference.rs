@@ -1,4 +1,4 @@
-//! A Llama forward pass in f64, written from the architecture's description, that knows nothing of the engine. It reads
+//! A forward pass of Llama, Qwen 2 or Qwen 3 in f64, written from the architecture's description, that knows nothing of the engine. It reads
 //! what was exported.
 
 use safetensors::{Dtype, SafeTensors};
@@ -14,9 +14,11 @@ pub struct Llama {
 	layers: usize,
 	heads: usize,
 	kv_heads: usize,
+	head_dim: usize,
 	ffn: usize,
 	eps: f64,
 	rope_theta: f64,
+	rope_scaling: Value,
 	tied: bool,
 }
 
@@ -39,9 +41,11 @@ impl Llama {
 			layers: number("num_hidden_layers"),
 			heads: number("num_attention_heads"),
 			kv_heads: number("num_key_value_heads"),
+			head_dim: number("head_dim"),
 			ffn: number("intermediate_size"),
 			eps: config["rms_norm_eps"].as_f64().unwrap(),
 			rope_theta: config["rope_theta"].as_f64().unwrap(),
+			rope_scaling: config["rope_scaling"].clone(),
 			tied: config["tie_word_embeddings"].as_bool().unwrap(),
 		}
 	}
@@ -52,7 +56,7 @@ impl Llama {
 		let mut stream: Vec<Vec<f64>> = tokens.iter().map(|token| embedding[*token as usize * self.dim..][..self.dim].to_vec()).collect();
 		for layer in 0..self.layers {
 			let weight = |part: &str| &self.tensors[&format!("model.layers.{layer}.{part}.weight")];
-			self.attention(&mut stream, weight);
+			self.attention(&mut stream, layer, weight);
 			for x in &mut stream {
 				let h = self.norm(x, weight("post_attention_layernorm"));
 				let (gate, up) = (linear(weight("mlp.gate_proj"), &h, self.ffn), linear(weight("mlp.up_proj"), &h, self.ffn));
@@ -74,17 +78,29 @@ impl Llama {
 		losses.sum::<f64>() / (tokens.len() - 1) as f64
 	}
 
-	fn attention<'a>(&self, stream: &mut [Vec<f64>], weight: impl Fn(&str) -> &'a Vec<f64>) {
-		let width = self.dim / self.heads;
+	fn attention<'a>(&self, stream: &mut [Vec<f64>], layer: usize, weight: impl Fn(&str) -> &'a Vec<f64>) {
+		let width = self.head_dim;
+		// Biases and norms of heads are there in some models.
+		let own = |name: &str| self.tensors.get(&format!("model.layers.{layer}.self_attn.{name}"));
+		let project = |part: char, h: &[f64], heads: usize| {
+			let mut out = linear(weight(&format!("self_attn.{part}_proj")), h, heads * width);
+			if let Some(bias) = own(&format!("{part}_proj.bias")) {
+				add(&mut out, bias);
+			}
+			match own(&format!("{part}_norm.weight")) {
+				Some(norm) => out.chunks(width).flat_map(|head| self.norm(head, norm)).collect(),
+				None => out,
+			}
+		};
 		let (mut queries, mut keys, mut values) = (Vec::new(), Vec::new(), Vec::new());
 		for (position, x) in stream.iter().enumerate() {
 			let h = self.norm(x, weight("input_layernorm"));
-			queries.push(self.rotate(linear(weight("self_attn.q_proj"), &h, self.dim), position));
-			keys.push(self.rotate(linear(weight("self_attn.k_proj"), &h, width * self.kv_heads), position));
-			values.push(linear(weight("self_attn.v_proj"), &h, width * self.kv_heads));
+			queries.push(self.rotate(project('q', &h, self.heads), position));
+			keys.push(self.rotate(project('k', &h, self.kv_heads), position));
+			values.push(project('v', &h, self.kv_heads));
 		}
 		for (position, x) in stream.iter_mut().enumerate() {
-			let mut context = vec![0.0; self.dim];
+			let mut context = vec![0.0; self.heads * width];
 			for head in 0..self.heads {
 				let shared = head / (self.heads / self.kv_heads) * width;
 				let query = &queries[position][head * width..][..width];
@@ -107,12 +123,29 @@ impl Llama {
 		x.iter().zip(weight).map(|(x, weight)| x / (mean + self.eps).sqrt() * weight).collect()
 	}
 
+	/// The angle between neighbouring positions, as Hugging Face's `rope_scaling` says it.
+	fn scaled(&self, frequency: f64) -> f64 {
+		let number = |name: &str| self.rope_scaling[name].as_f64().unwrap();
+		match self.rope_scaling["rope_type"].as_str() {
+			None => frequency,
+			Some("linear") => frequency / number("factor"),
+			Some("llama3") => {
+				let original = number("original_max_position_embeddings");
+				let (low, high) = (number("low_freq_factor"), number("high_freq_factor"));
+				let wavelength = std::f64::consts::TAU / frequency;
+				let smooth = ((original / wavelength - low) / (high - low)).clamp(0.0, 1.0);
+				(1.0 - smooth) * frequency / number("factor") + smooth * frequency
+			}
+			Some(other) => panic!("{other}"),
+		}
+	}
+
 	/// Rotary position embedding: element i of a head turns with element i + width / 2.
 	fn rotate(&self, mut x: Vec<f64>, position: usize) -> Vec<f64> {
-		let width = self.dim / self.heads;
+		let width = self.head_dim;
 		for head in x.chunks_exact_mut(width) {
 			for i in 0..width / 2 {
-				let angle = position as f64 / self.rope_theta.powf(2.0 * i as f64 / width as f64);
+				let angle = position as f64 * self.scaled(self.rope_theta.powf(-2.0 * i as f64 / width as f64));
 				let (a, b) = (head[i], head[i + width / 2]);
 				head[i] = a * angle.cos() - b * angle.sin();
 				head[i + width / 2] = b * angle.cos() + a * angle.sin();

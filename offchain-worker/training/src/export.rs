@@ -1,8 +1,8 @@
-//! Exporting parameters in the Hugging Face Llama layout, so that other software loads what was trained here.
+//! Exporting parameters as a Hugging Face model of their family, so that other software loads what was trained here.
 
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::tokenizer::{bytes, Tokenizer};
-use neuroshard_graph::{ModelConfig, ParamLayout};
+use neuroshard_graph::{Family, ModelConfig, ParamLayout, RopeScaling};
 use safetensors::{
 	tensor::{serialize, Dtype, TensorView},
 	SafeTensorError,
@@ -101,9 +101,26 @@ fn safetensors(model: &ModelConfig, params: &[f32]) -> Result<Vec<u8>, ExportErr
 }
 
 fn config_json(model: &ModelConfig, begin: Option<u32>, end: u32) -> String {
+	let (architecture, model_type) = match model.family {
+		Family::Llama => ("LlamaForCausalLM", "llama"),
+		Family::Qwen2 => ("Qwen2ForCausalLM", "qwen2"),
+		Family::Qwen3 => ("Qwen3ForCausalLM", "qwen3"),
+	};
+	let number = |value: neuroshard_graph::F32| f64::from(value.get());
+	let scaling = match model.rope_scaling {
+		RopeScaling::None => serde_json::Value::Null,
+		RopeScaling::Linear { factor } => serde_json::json!({ "rope_type": "linear", "factor": number(factor) }),
+		RopeScaling::Llama3 { factor, low, high, original } => serde_json::json!({
+			"rope_type": "llama3",
+			"factor": number(factor),
+			"low_freq_factor": number(low),
+			"high_freq_factor": number(high),
+			"original_max_position_embeddings": original,
+		}),
+	};
 	let document = serde_json::json!({
-		"architectures": ["LlamaForCausalLM"],
-		"model_type": "llama",
+		"architectures": [architecture],
+		"model_type": model_type,
 		"torch_dtype": "float32",
 		"vocab_size": model.vocab,
 		"hidden_size": model.dim,
@@ -113,9 +130,9 @@ fn config_json(model: &ModelConfig, begin: Option<u32>, end: u32) -> String {
 		"num_key_value_heads": model.kv_heads,
 		"head_dim": model.head_dim(),
 		"max_position_embeddings": model.max_seq,
-		"rms_norm_eps": f64::from(model.norm_eps.get()),
+		"rms_norm_eps": number(model.norm_eps),
 		"rope_theta": f64::from(model.rope_theta),
-		"rope_scaling": null,
+		"rope_scaling": scaling,
 		"hidden_act": "silu",
 		"attention_bias": false,
 		"attention_dropout": 0.0,

@@ -6,18 +6,8 @@ use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Robu
 /// The configuration of a local network: three workers on two shared cores finish a round in about a minute, and four
 /// rounds show that the model learns.
 pub fn devnet() -> (ModelConfig, TrainConfig) {
-	let model = ModelConfig {
-		vocab: bytes::VOCAB,
-		dim: 192,
-		layers: 4,
-		heads: 6,
-		kv_heads: 2,
-		ffn: 512,
-		max_seq: 256,
-		tied: true,
-		rope_theta: 10_000,
-		norm_eps: F32::new(1e-5),
-	};
+	let model =
+		ModelConfig { vocab: bytes::VOCAB, dim: 192, layers: 4, heads: 6, kv_heads: 2, ffn: 512, max_seq: 256, ..ModelConfig::tiny() };
 	let train = TrainConfig {
 		batch: 24,
 		seq_len: 128,
@@ -47,18 +37,8 @@ pub fn large() -> (ModelConfig, TrainConfig) {
 /// The configuration of end-to-end tests: three workers on two shared cores finish a round in a few seconds, long enough
 /// for something to happen in the middle of it.
 pub fn tiny() -> (ModelConfig, TrainConfig) {
-	let model = ModelConfig {
-		vocab: bytes::VOCAB,
-		dim: 64,
-		layers: 2,
-		heads: 4,
-		kv_heads: 2,
-		ffn: 160,
-		max_seq: 128,
-		tied: true,
-		rope_theta: 10_000,
-		norm_eps: F32::new(1e-5),
-	};
+	let model =
+		ModelConfig { vocab: bytes::VOCAB, dim: 64, layers: 2, heads: 4, kv_heads: 2, ffn: 160, max_seq: 128, ..ModelConfig::tiny() };
 	let train = TrainConfig {
 		arithmetic_version: ARITHMETIC_VERSION,
 		seed: [42; 32],

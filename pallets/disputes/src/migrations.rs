@@ -12,7 +12,8 @@ use frame_support::{
 };
 use neuroshard_types::{dispute::AnswerClaim, inference::Receipt, run::OldRunConfig};
 
-/// From version 3 to 4: runs say what texts are made of, also those whose answers are disputed. Those of before speak bytes.
+/// From version 3 to 4: runs say what texts are made of, and models of which family they are, also those whose answers are disputed. Those of before
+/// speak bytes, and are Llamas.
 pub type MigrateV3ToV4<T> = VersionedMigration<3, 4, V3ToV4<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
 /// Migration of [`MigrateV3ToV4`] for a state of version 3, whatever its version is said to be.

@@ -41,10 +41,12 @@ mod errors {
 		BadDurations,
 		/// The run has no rounds, or its smallest bond is zero. Ask for at least one round, or no limit, and for a bond above zero.
 		BadLimits,
-		/// A dimension is zero, no multiple of 32, or too large. `vocab`, `dim`, `ffn`, `max_seq`, `seq_len` and `dim / heads * kv_heads` must be
-		/// multiples of 32, `dim / heads` must be even, `seq_len` at most `max_seq`, and no other count zero.
+		/// A dimension is zero, no multiple of 32, or too large. `vocab`, `dim`, `ffn`, `max_seq`, `seq_len` and the widths of all queries and of all
+		/// keys must be multiples of 32, that of a head even, and with norms of heads a multiple of 32, `seq_len` at most `max_seq`, and no other count
+		/// zero.
 		BadDimension,
-		/// The heads do not fit the model. `heads` must divide `dim`, and `kv_heads` must divide `heads`.
+		/// The heads do not fit the model. `kv_heads` must divide `heads`, and `heads` must divide `dim`, unless `head_dim` says how wide they are: leave
+		/// it out where it is `dim / heads`.
 		BadHeads,
 		/// The model or its step is larger than the protocol can judge. Choose a smaller model, batch or sequence.
 		ModelTooLarge,
@@ -54,7 +56,8 @@ mod errors {
 		CommitInterval,
 		/// A hyperparameter is outside its range. Keep `lr` and `weight_decay` from 0 to 1, `lr_min` from 0 to `lr`, `beta1` and `outer_beta` from 0
 		/// to 0.9999, `beta2` from `beta1` to 0.999999, `eps` from 1e-16 to 1, `norm_eps` above 0 to 1, `clip` above 0 to 1e6, `outer_lr` from 0 to
-		/// 10, `rope_theta` 2 at least, and `total_steps` zero or `warmup_steps` at least.
+		/// 10, `rope_theta` 2 at least, the factor of `rope_scaling` above 1 to 1e6, its `low` above 0 and below its `high`, which is up to 1e6, its
+		/// `original` not zero, and `total_steps` zero or `warmup_steps` at least.
 		BadHyperparameter,
 		/// The dataset is not active. Activate it, or choose another one.
 		DatasetNotActive,

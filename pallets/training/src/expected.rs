@@ -6,7 +6,7 @@ use neuroshard_types::{
 	dataset::DatasetShape,
 	proof::{ProofKey, ProofKind, WorkClaim},
 	run::{zeros_root, PhaseDurations, RunConfig, Work},
-	ConfigError, ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS,
+	ConfigError, ModelConfig, RoundIndex, RunId, TrainConfig, H256, MAX_PARTICIPANTS,
 };
 
 /// Side of a tile.
@@ -50,7 +50,7 @@ pub fn check(config: &RunConfig, longest_phase: u32) -> Result<(), Unfit> {
 	if config.overlaps && (config.train.weighs_steps() || config.train.leaves_residual()) {
 		return Err(Unfit::Overlap);
 	}
-	if config.model.layers > MAX_LAYERS {
+	if config.model.layers > config.model.family.most_layers() {
 		return Err(Unfit::Config(ConfigError::TooLarge));
 	}
 	config.train.validate(&config.model).map_err(Unfit::Config)
@@ -82,11 +82,10 @@ pub fn no_residual(model: &ModelConfig) -> H256 {
 
 /// Tiles of all parameter tensors.
 ///
-/// All matrices consist of whole tiles; a norm's vector is one row, padded to 32. In closed form, because the list of
-/// tensors of a deep model is long. `model` must be valid.
+/// All matrices consist of whole tiles; the vector of a norm or bias is one row, padded to 32. In closed form, because the list
+/// of tensors of a deep model is long. `model` must be valid.
 fn vector_tiles(model: &ModelConfig) -> u64 {
-	let norms = u64::from(model.layers).saturating_mul(2).saturating_add(1).saturating_mul(u64::from(model.dim));
-	let padded = norms.saturating_mul(SIDE - 1);
+	let padded = model.vector_parameters().saturating_mul(SIDE - 1);
 	model.parameters().saturating_add(padded).div_ceil(SIDE * SIDE)
 }
 

@@ -26,7 +26,7 @@ use neuroshard_graph::{
 	sampler::{sample, Counts, Sampling},
 	tiles::{bytes_of, leaf_hash},
 	witness::{check, check_choice, choice_len, Agreed, Question, Source, Verdict, WitnessError, MAX_WITNESS},
-	Class, ConfigError, ModelConfig, ParamLayout, TrainConfig,
+	Class, ConfigError, Family, ModelConfig, ParamLayout, RopeScaling, TrainConfig, F32,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -112,6 +112,17 @@ fn any<T: Copy>(random: &mut Lcg, of: &[T]) -> T {
 	of[below(random, of.len())]
 }
 
+/// The model, of any family, perhaps with heads of another width and scaled angles.
+fn of_any_family(random: &mut Lcg, model: ModelConfig) -> ModelConfig {
+	let family = any(random, &[Family::Llama, Family::Llama, Family::Qwen2, Family::Qwen3]);
+	let width = if family.has_head_norms() { 32 } else { any(random, &[model.dim / model.heads, 64]) };
+	let head_dim = (width * model.heads != model.dim).then_some(width);
+	let [factor, low, high] = [8.0, 1.0, 4.0].map(F32::new);
+	let llama3 = RopeScaling::Llama3 { factor, low, high, original: 16 };
+	let rope_scaling = any(random, &[RopeScaling::None, RopeScaling::Linear { factor }, llama3]);
+	ModelConfig { family, head_dim, rope_scaling, ..model }
+}
+
 /// A model, its checkpoint, and an answer.
 #[derive(Clone)]
 struct Case {
@@ -158,6 +169,7 @@ impl Case {
 			tied: below(random, 2) == 0,
 			..ModelConfig::tiny()
 		};
+		let model = of_any_family(random, model);
 		let longest = model.max_seq as usize;
 		let len = match below(random, 10) {
 			0 => longest - below(random, 9),

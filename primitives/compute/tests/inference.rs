@@ -6,9 +6,9 @@ mod common;
 #[path = "common/reference.rs"]
 mod reference;
 
-use common::{lively_theta, random_tokens, tiny_model};
+use common::{lively_theta, random_tokens, small::other_families, tiny_model};
 use neuroshard_compute::{
-	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, RopeScaling, Sequence, Stage, Wanted, PAGE_TOKENS},
+	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
 	native::Level,
 };
 use neuroshard_graph::{Class, ModelConfig, ParamLayout, ParamTensor};
@@ -19,7 +19,10 @@ use std::sync::Arc;
 /// Shapes whose heads, groups and widths are of different kinds: whole vectors, parts of them, several.
 fn shapes() -> Vec<ModelConfig> {
 	let tiny = ModelConfig { max_seq: 3 * 64, ..tiny_model() };
+	let [qwen2, qwen3] = other_families().map(|model| ModelConfig { max_seq: 3 * 64, ..model });
 	vec![
+		qwen2,
+		qwen3,
 		tiny.clone(),
 		ModelConfig { tied: false, ..tiny.clone() },
 		ModelConfig { dim: 96, heads: 3, kv_heads: 1, ffn: 160, ..tiny.clone() },
@@ -233,11 +236,10 @@ fn a_part_of_a_model_reads_only_the_tensors_that_it_computes_with() {
 		let read = |embedding, layers, head| {
 			let mut names = Vec::new();
 			let exec = Arc::new(Exec::new(1).unwrap());
-			let part =
-				Inference::load(exec, &config, RopeScaling::None, &Stage { embedding, layers, head }, Class::ExactF32, |_, tensor| {
-					names.push(tensor.name.clone());
-					Ok::<_, InferenceError>(theta[tensor.range()].into())
-				});
+			let part = Inference::load(exec, &config, &Stage { embedding, layers, head }, Class::ExactF32, |_, tensor| {
+				names.push(tensor.name.clone());
+				Ok::<_, InferenceError>(theta[tensor.range()].into())
+			});
 			assert!(part.is_ok());
 			names.sort();
 			names
@@ -257,8 +259,7 @@ fn a_part_of_a_model_reads_only_the_tensors_that_it_computes_with() {
 	}
 	let config = tiny_model();
 	let short = |_: usize, _: &ParamTensor| Ok::<_, InferenceError>(vec![0.0; 32].into());
-	let error =
-		Inference::load(Arc::new(Exec::new(1).unwrap()), &config, RopeScaling::None, &Stage::whole(1), Class::ExactF32, short).err();
+	let error = Inference::load(Arc::new(Exec::new(1).unwrap()), &config, &Stage::whole(1), Class::ExactF32, short).err();
 	assert!(matches!(error, Some(InferenceError::Parameters { found: 32, .. })));
 }
 

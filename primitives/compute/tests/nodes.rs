@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{lively_theta, random_tokens, tiny_model, tiny_train};
+use common::{lively_theta, random_tokens, small::other_families, tiny_model, tiny_train};
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
 use neuroshard_graph::{
 	graph::{Extent, Node, Op, Place, Product, TensorId},
@@ -83,7 +83,7 @@ impl Interpreter<'_> {
 		};
 		match node.op {
 			Op::Gather => scalar::embedding_gather(input(1), dim, &self.ids[rows], &mut out),
-			Op::RmsStats => scalar::rms_stats(input(0), dim, eps, &mut out),
+			Op::RmsStats => scalar::rms_stats(input(0), input(0).len() / out.len(), eps, &mut out),
 			Op::RmsApply => scalar::rms_apply(input(0), input(1), input(2), &mut out),
 			Op::Product(kind) => {
 				let start = start(2, &mut out);
@@ -99,6 +99,10 @@ impl Interpreter<'_> {
 						scalar::matmul_tn(MatDims { m, n, k: b.len() / n }, &columns, b, &mut out, start)
 					}
 				}
+			}
+			Op::AddBias => {
+				out.copy_from_slice(input(0));
+				scalar::add_bias(&mut out, input(1));
 			}
 			Op::Rope { heads } | Op::RopeBack { heads } => {
 				out.copy_from_slice(input(0));
@@ -193,7 +197,10 @@ impl Interpreter<'_> {
 				let input = RmsBackward { dy: input(0), x: input(1), r: input(2), k: input(3), w: input(4) };
 				scalar::rms_backward_apply(input, &mut out, start);
 			}
-			Op::RmsWeightGrad => scalar::rms_weight_grad(input(0), input(1), input(2), &mut out, Start::Zero),
+			Op::RmsWeightGrad => {
+				scalar::rms_weight_grad(input(0), input(1), input(2), self.cols(node.inputs[2].tensor), &mut out, Start::Zero)
+			}
+			Op::ColumnSums => scalar::column_sums(input(0), &mut out),
 			Op::ScatterAdd => {
 				start(2, &mut out);
 				for (&id, dx) in self.ids.iter().zip(input(0).chunks(dim)) {
@@ -317,9 +324,8 @@ fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
 	let tokens = random_tokens(trainer.batch_tokens(), model.vocab, 12);
 	let outcome = trainer.train_step(&mut arena, &tokens, 0, 1).unwrap();
 
-	let (seq, half) = (train.seq_len as usize, model.head_dim() as usize / 2);
-	let (mut cos, mut sin) = (vec![0.0; seq * half], vec![0.0; seq * half]);
-	schedule::rope_tables(model.rope_theta, 2 * half, 0, &mut cos, &mut sin);
+	let seq = train.seq_len as usize;
+	let (cos, sin) = model.rope_tables(seq);
 	let plan = Plan::training(model, train).unwrap();
 	let sequences = || tokens.chunks(seq + 1);
 	let mut interpreter = Interpreter {
@@ -368,6 +374,13 @@ fn a_step_of_more_than_4096_tokens() {
 	let train = TrainConfig { batch: 130, ..tiny_train() };
 	for tied in [true, false] {
 		node_by_node_equals_fused(&ModelConfig { tied, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() }, &train);
+	}
+}
+
+#[test]
+fn steps_with_biases_and_with_norms_of_heads() {
+	for model in other_families() {
+		node_by_node_equals_fused(&model, &tiny_train());
 	}
 }
 

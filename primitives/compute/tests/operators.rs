@@ -254,6 +254,8 @@ fn norms_agree_for_odd_shapes() {
 		for (rows, dim) in [(1, 1), (3, 7), (5, 16), (70, 48), (33, 100), (129, 384), (400, 96)] {
 			let [dy, x, dx] = [0; 3].map(|_| inputs.tensor(rows * dim, kind));
 			let (w, dw) = (inputs.tensor(dim, kind), inputs.tensor(dim, kind));
+			// Rows are heads of as many rows as make it out even.
+			let heads = if rows % 3 == 0 { 3 } else { 1 };
 			let (mut r, mut k, mut y) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows * dim]);
 			scalar::rms_stats(&x, dim, 1e-5, &mut r);
 			scalar::rms_apply(&x, &r, &w, &mut y);
@@ -271,17 +273,44 @@ fn norms_agree_for_odd_shapes() {
 			for start in [Start::Zero, Start::Existing] {
 				let (mut expected, mut expected_w) = (dx.clone(), dw.clone());
 				scalar::rms_backward_apply(input, &mut expected, start);
-				scalar::rms_weight_grad(&dy, &x, &r, &mut expected_w, start);
+				scalar::rms_weight_grad(&dy, &x, &r, heads, &mut expected_w, start);
 				for exec in &execs {
 					let (mut got, mut got_w) = (dx.clone(), dw.clone());
 					exec.rms_backward_apply(input, &mut got, start);
 					same("rms_backward_apply", exec, &expected, &got);
-					exec.rms_weight_grad(&dy, &x, &r, &mut got_w, start);
+					exec.rms_weight_grad(&dy, &x, &r, heads, &mut got_w, start);
 					same("rms_weight_grad", exec, &expected_w, &got_w);
 				}
 			}
 		}
 	}
+}
+
+#[test]
+fn biases_and_their_gradients_agree_for_odd_shapes() {
+	let execs = executors();
+	let mut inputs = Inputs::new(31);
+	for kind in KINDS {
+		for (rows, cols) in [(1, 1), (3, 7), (5, 16), (70, 48), (33, 100), (129, 384)] {
+			let (x, b) = (inputs.tensor(rows * cols, kind), inputs.tensor(cols, kind));
+			let (mut expected, mut sums) = (x.clone(), vec![0.0; cols]);
+			scalar::add_bias(&mut expected, &b);
+			scalar::column_sums(&x, &mut sums);
+			for exec in &execs {
+				let (mut got, mut got_sums) = (x.clone(), vec![f32::NAN; cols]);
+				exec.add_bias(&mut got, &b);
+				same("add_bias", exec, &expected, &got);
+				exec.column_sums(&x, &mut got_sums);
+				same("column_sums", exec, &sums, &got_sums);
+			}
+		}
+	}
+	let exec = &execs[0];
+	let (mut x, mut sums) = ([1.0, 2.0, 3.0, 4.0], [9.0; 2]);
+	exec.add_bias(&mut x, &[10.0, 20.0]);
+	assert_eq!(x, [11.0, 22.0, 13.0, 24.0]);
+	exec.column_sums(&x, &mut sums);
+	assert_eq!(sums, [24.0, 46.0]);
 }
 
 #[test]
@@ -291,7 +320,7 @@ fn rotations_agree_and_the_backward_one_undoes_the_forward_one() {
 	for (batch, seq, heads, head_dim) in [(1, 1, 1, 2), (2, 7, 3, 10), (3, 33, 2, 64), (2, 70, 6, 48)] {
 		let dims = RopeDims { seq, heads, head_dim };
 		let (mut cos, mut sin) = (vec![0.0; seq * head_dim / 2], vec![0.0; seq * head_dim / 2]);
-		schedule::rope_tables(10_000, head_dim, 0, &mut cos, &mut sin);
+		schedule::rope_tables(10_000, schedule::RopeScaling::None, head_dim, 0, &mut cos, &mut sin);
 		for kind in KINDS {
 			let x = inputs.tensor(batch * seq * heads * head_dim, kind);
 			let (mut forward, mut backward) = (x.clone(), x.clone());

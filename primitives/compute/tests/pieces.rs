@@ -4,7 +4,10 @@
 
 mod common;
 
-use common::{every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, steps_behind, tiny_model, tiny_train};
+use common::{
+	every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, small::other_families, steps_behind, tiny_model,
+	tiny_train,
+};
 use neuroshard_compute::{
 	exec::{decode_delta, Arena, Exec, Trainer},
 	trace::Trace,
@@ -111,6 +114,21 @@ fn check_and_result(step: (Trace, Trainer, Arena)) -> Vec<f32> {
 fn of_a_step_with_sequences_and_heads_of_several_tiles() {
 	let model = ModelConfig { vocab: 320, dim: 640, heads: 2, kv_heads: 1, ffn: 320, layers: 1, max_seq: 320, tied: false, ..tiny_model() };
 	check_step(&model, &TrainConfig { batch: 1, seq_len: 320, ..tiny_train() });
+}
+
+#[test]
+fn of_steps_with_biases_and_with_norms_of_heads() {
+	let [qwen2, qwen3] = other_families();
+	assert!(check_step(&qwen2, &tiny_train()).is_superset(&["AddBias", "ColumnSums"].map(String::from).into()));
+	check_step(&qwen3, &tiny_train());
+	// Heads of several pieces, of parts of one and of one and a half, and more of them than a tile of their factors has; with a chain over them of
+	// several pieces.
+	for (heads, kv_heads, head_dim) in [(2, 1, 320), (3, 1, 192), (35, 5, 32)] {
+		let model = ModelConfig { heads, kv_heads, head_dim: Some(head_dim), layers: 1, ..qwen3.clone() };
+		check_step(&model, &TrainConfig { batch: 3, ..tiny_train() });
+	}
+	// More tokens than a piece of a bias's sum reads.
+	check_step(&ModelConfig { layers: 1, ..qwen2 }, &TrainConfig { batch: 10, ..tiny_train() });
 }
 
 #[test]
@@ -329,14 +347,15 @@ fn of_texts_that_are_read_whatever_their_length() {
 	let tiny = ModelConfig { max_seq: 320, ..tiny_model() };
 	let wide = ModelConfig { vocab: 288, dim: 320, heads: 2, kv_heads: 1, ffn: 288, layers: 1, tied: false, ..tiny.clone() };
 	let exec = Arc::new(Exec::new(2).unwrap());
-	for (model, tokens) in [(tiny.clone(), 32), (tiny, 96), (wide, 320)] {
+	let [qwen2, qwen3] = other_families();
+	for (model, tokens, count) in [(tiny.clone(), 32, 11), (tiny, 96, 11), (wide, 320, 11), (qwen2, 64, 12), (qwen3, 64, 11)] {
 		let params = Arc::new(lively_theta(&ParamLayout::new(&model).unwrap(), 3));
 		// Some of the tokens stand for the last one.
 		let text = random_tokens(tokens, 400, 4);
 		for class in [Class::ExactF32, Class::ExactInt8] {
 			let trace = Trace::reading(&exec, &model, &tiny_train(), params.clone(), (&text, class), None).unwrap();
 			let ops = every_tile_is_what_its_pieces_give(&trace);
-			assert_eq!(ops.len(), 11, "{ops:?}");
+			assert_eq!(ops.len(), count, "{ops:?}");
 		}
 	}
 }

@@ -6,7 +6,7 @@ mod common;
 #[path = "common/reference.rs"]
 mod reference;
 
-use common::{every_code, lively_theta, random_tokens, sent_as, tiny_model, tiny_train};
+use common::{every_code, lively_theta, random_tokens, sent_as, small::other_families, tiny_model, tiny_train};
 use core::{convert::Infallible, ops::ControlFlow};
 use neuroshard_compute::{
 	exec::{decode_delta, Arena, Exec, StepError, Trainer, ValidationError, Validator},
@@ -91,6 +91,13 @@ fn gradients_of_a_tied_model_agree_with_finite_differences() {
 #[test]
 fn gradients_of_an_untied_model_agree_with_finite_differences() {
 	gradients_agree(&ModelConfig { tied: false, kv_heads: 4, ..tiny_model() });
+}
+
+#[test]
+fn gradients_of_models_with_biases_and_with_norms_of_heads_agree_with_finite_differences() {
+	for model in other_families() {
+		gradients_agree(&model);
+	}
 }
 
 #[test]

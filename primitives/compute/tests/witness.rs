@@ -5,7 +5,8 @@
 mod common;
 
 use common::{
-	every_code, every_compressed, every_rule, lively_theta, sent, sent_as, steps_behind, text::Text, tiny_model, tiny_train, Lcg,
+	every_code, every_compressed, every_rule, lively_theta, sent, sent_as, small::other_families, steps_behind, text::Text, tiny_model,
+	tiny_train, Lcg,
 };
 use neuroshard_compute::{
 	exec::Exec,
@@ -155,6 +156,15 @@ impl Case {
 fn every_piece_of_a_step_is_decided() {
 	let sizes = Case::step(&tiny_model(), &tiny_train()).all_questions_are_decided();
 	assert_eq!(sizes.len(), 37, "{sizes:#?}");
+}
+
+#[test]
+fn every_piece_of_steps_with_biases_and_with_norms_of_heads_is_decided() {
+	let [qwen2, qwen3] = other_families();
+	Case::step(&qwen2, &tiny_train()).all_questions_are_decided();
+	Case::step(&qwen3, &tiny_train()).all_questions_are_decided();
+	let many = ModelConfig { heads: 35, kv_heads: 5, layers: 1, ..qwen3 };
+	Case::step(&many, &TrainConfig { batch: 9, ..tiny_train() }).all_questions_are_decided();
 }
 
 #[test]

@@ -2,14 +2,16 @@
 //!
 //! Floats cross the chain as their bits (`scale-info` has no `f32`), so every float field is an [`F32`].
 
+use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use neuroshard_kernels::schedule;
 use scale_info::TypeInfo;
 
 /// Version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
 pub const ARITHMETIC_VERSION: u16 = 1;
 
-/// Most layers of a model. A training step of a few more of them, however narrow, has more nodes than the protocol judges; but every move of a
-/// dispute makes a plan on chain, of all stages of all layers, and pays for the largest.
+/// Most layers of a model of any family. A training step of a few more of them, however narrow, has more nodes than the protocol judges; but every
+/// move of a dispute makes a plan on chain, of all stages of all layers, and pays for the largest. See [`Family::most_layers`].
 pub const MAX_LAYERS: u32 = 128;
 
 /// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
@@ -44,9 +46,89 @@ impl From<F32> for f32 {
 	}
 }
 
-/// Shape of a Llama-family decoder: RMSNorm, RoPE, grouped-query attention, SwiGLU.
+/// Decoders with RMSNorm, RoPE, grouped-query attention and SwiGLU, by what their queries, keys and values get before RoPE. Their names are those of
+/// Hugging Face.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub enum Family {
+	/// Nothing.
+	#[default]
+	Llama,
+	/// A bias of queries, of keys and of values (Qwen 2 and 2.5).
+	Qwen2,
+	/// RMSNorm of every head of queries, and of keys.
+	Qwen3,
+}
+
+impl Family {
+	/// Whether queries, keys and values have biases.
+	pub const fn has_biases(self) -> bool {
+		matches!(self, Self::Qwen2)
+	}
+
+	/// Whether the heads of queries and keys are normalised.
+	pub const fn has_head_norms(self) -> bool {
+		matches!(self, Self::Qwen3)
+	}
+
+	/// Parameter tensors of a layer.
+	pub const fn tensors_per_layer(self) -> u32 {
+		match self {
+			Self::Llama => 9,
+			Self::Qwen2 => 12,
+			Self::Qwen3 => 11,
+		}
+	}
+
+	/// Most layers of a model: with them, none has more tensors in its layers than [`MAX_LAYERS`] of Llama, and fewer stages in its plans.
+	pub const fn most_layers(self) -> u32 {
+		MAX_LAYERS * Self::Llama.tensors_per_layer() / self.tensors_per_layer()
+	}
+}
+
+/// How models that were made for short texts turn by smaller angles, to read longer ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub enum RopeScaling {
+	/// Not at all.
+	#[default]
+	None,
+	/// All frequencies are divided by `factor` ([Chen et al. 2023](https://arxiv.org/abs/2306.15595)).
+	Linear {
+		/// Divisor of frequencies; more than 1.
+		factor: F32,
+	},
+	/// Frequencies that turn less than `low` times in a text of `original` tokens are divided by `factor`, those that turn more than `high` times stay,
+	/// and between them it is interpolated by the number of turns (Llama 3.1).
+	Llama3 {
+		/// Divisor of low frequencies; more than 1.
+		factor: F32,
+		/// Turns of low frequencies, at most.
+		low: F32,
+		/// Turns of high frequencies, at least; more than `low`.
+		high: F32,
+		/// Tokens of the texts that the model was made for.
+		original: u32,
+	},
+}
+
+impl From<RopeScaling> for schedule::RopeScaling {
+	fn from(scaling: RopeScaling) -> Self {
+		let number = |value: F32| f64::from(value.get());
+		match scaling {
+			RopeScaling::None => Self::None,
+			RopeScaling::Linear { factor } => Self::Linear { factor: number(factor) },
+			RopeScaling::Llama3 { factor, low, high, original } => {
+				Self::Llama3 { factor: number(factor), low: number(low), high: number(high), original }
+			}
+		}
+	}
+}
+
+/// Shape of a decoder: RMSNorm, RoPE, grouped-query attention, SwiGLU.
 ///
-/// `vocab`, `dim`, `ffn` and `dim / heads * kv_heads` are multiples of 32; `dim / heads` is even.
+/// `vocab`, `dim`, `ffn`, and the widths of all queries and of all keys are multiples of 32; a head's is even, and where heads are normalised a
+/// multiple of 32.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct ModelConfig {
@@ -70,6 +152,21 @@ pub struct ModelConfig {
 	pub rope_theta: u32,
 	/// Epsilon inside the RMSNorm square root.
 	pub norm_eps: F32,
+	/// What queries, keys and values get before RoPE.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub family: Family,
+	/// Numbers in a head, if not `dim / heads`. Never that number: a model has one configuration.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub head_dim: Option<u32>,
+	/// Scaling of the RoPE frequencies.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub rope_scaling: RopeScaling,
+}
+
+/// Whether a field says what is meant without it.
+#[cfg(feature = "std")]
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+	*value == T::default()
 }
 
 impl ModelConfig {
@@ -86,7 +183,21 @@ impl ModelConfig {
 			tied: true,
 			rope_theta: 10_000,
 			norm_eps: F32::new(1e-5),
+			family: Family::Llama,
+			head_dim: None,
+			rope_scaling: RopeScaling::None,
 		}
+	}
+
+	/// RoPE tables for so many positions from 0 on: cosines and sines, `[positions, head_dim / 2]`; see [`schedule::rope_tables`].
+	///
+	/// # Panics
+	/// For a model that [`ModelConfig::validate`] refuses, or more than 2^20 positions.
+	pub fn rope_tables(&self, positions: usize) -> (Vec<f32>, Vec<f32>) {
+		let head_dim = self.head_dim() as usize;
+		let (mut cos, mut sin) = (vec![0.0; positions * (head_dim / 2)], vec![0.0; positions * (head_dim / 2)]);
+		schedule::rope_tables(self.rope_theta, self.rope_scaling.into(), head_dim, 0, &mut cos, &mut sin);
+		(cos, sin)
 	}
 }
 
@@ -296,13 +407,17 @@ impl TrainConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 pub enum ConfigError {
 	/// A dimension is zero or not a multiple of what the field's documentation asks.
-	#[error("a dimension is zero or not a multiple of what it must be (32 for vocab, dim, ffn, key width, sequence)")]
+	#[error(
+		"a dimension is zero or not a multiple of what it must be (32 for vocab, dim, ffn, query and key width, sequence, and a head with a norm)"
+	)]
 	Dimension,
-	/// `heads` does not divide `dim`, or `kv_heads` does not divide `heads`.
-	#[error("heads must divide dim, and kv_heads must divide heads")]
+	/// `kv_heads` does not divide `heads`, `heads` does not divide `dim` where there is no `head_dim`, or `head_dim` is `dim / heads`.
+	#[error(
+		"kv_heads must divide heads; heads must divide dim, or head_dim be given, and not as dim / heads, which it is without being given"
+	)]
 	Heads,
-	/// `batch * heads * seq_len^2` exceeds 2^28 or `batch * seq_len` 2^22, or the step would have more than 8,192 nodes or the model more
-	/// than 2^31 parameters or 128 layers.
+	/// `batch * heads * seq_len^2` exceeds 2^28, `batch * seq_len` 2^22, or `batch * seq_len * heads` 2^22 where heads are normalised; or the step
+	/// would have more than 8,192 nodes or the model more than 2^31 parameters or layers than its family has.
 	#[error("the model or the batch is too large; use fewer sequences, shorter ones, or a smaller model")]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.

@@ -88,12 +88,14 @@ pub enum Op {
 	Init,
 	/// `tokens, table -> x`: `embedding_gather`.
 	Gather,
-	/// `x -> r`: `rms_stats`.
+	/// `x -> r`: `rms_stats` of as many heads of each row as `r` has columns, one for a norm of whole rows; so are the operators with `r` below.
 	RmsStats,
 	/// `x, r, w -> y`: `rms_apply`.
 	RmsApply,
 	/// `a, b, [c] -> c'`: `matmul_nt`, `matmul_nn`, `matmul_tn`, `matmul_int8`.
 	Product(Product),
+	/// `x, b -> y`: `add_bias`.
+	AddBias,
 	/// `x -> y`: `rope_forward` for heads of the given number.
 	Rope {
 		/// Heads in a row.
@@ -128,6 +130,8 @@ pub enum Op {
 	RmsBackApply,
 	/// `dy, x, r -> dw`: `rms_weight_grad`.
 	RmsWeightGrad,
+	/// `dy -> db`: `column_sums`.
+	ColumnSums,
 	/// `dh, gate, up -> d_gate, d_up`: `swiglu_backward`.
 	SwigluBack,
 	/// `d_o, o -> d`: sum of products of each head's row, by lanes.

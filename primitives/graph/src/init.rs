@@ -19,7 +19,7 @@ use rand_chacha::{
 const STD: f32 = 0.02;
 
 /// The parameters that round 0 of a run with `seed` starts from: normal with standard deviation 0.02, for outputs to the
-/// residual stream 0.02 / sqrt(2 layers); RMSNorm scales are 1.
+/// residual stream 0.02 / sqrt(2 layers); RMSNorm scales are 1, biases 0.
 ///
 /// `layout` is the model's.
 pub fn theta_0(model: &ModelConfig, layout: &ParamLayout, seed: &[u8; 32]) -> Vec<f32> {
@@ -30,7 +30,7 @@ pub fn theta_0(model: &ModelConfig, layout: &ParamLayout, seed: &[u8; 32]) -> Ve
 		let values = &mut theta[tensor.range()];
 		match tensor.kind {
 			ParamKind::Norm => values.fill(1.0),
-			ParamKind::Code => {}
+			ParamKind::Bias | ParamKind::Code => {}
 			ParamKind::ResidualLinear => fill(values, key(seed, index), residual_std),
 			ParamKind::Embedding | ParamKind::Linear | ParamKind::Head => fill(values, key(seed, index), STD),
 		}

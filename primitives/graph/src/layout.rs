@@ -1,6 +1,6 @@
 //! Where each parameter lives in one flat vector of f32.
 
-use crate::config::{ConfigError, ModelConfig};
+use crate::config::{ConfigError, Family, ModelConfig};
 use alloc::{format, string::String, vec::Vec};
 use neuroshard_kernels::shape::Tiling;
 
@@ -15,6 +15,8 @@ pub enum ParamKind {
 	ResidualLinear,
 	/// RMSNorm scale.
 	Norm,
+	/// Bias of a linear map.
+	Bias,
 	/// Output head of an untied model.
 	Head,
 	/// No parameter, but what deltas are sent as: see [`crate::code`].
@@ -24,7 +26,7 @@ pub enum ParamKind {
 /// One parameter tensor, row-major `[out, in]`; a vector is one row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamTensor {
-	/// Name in the Hugging Face Llama layout.
+	/// Name that Hugging Face's models of the family have for it.
 	pub name: String,
 	/// Rows.
 	pub rows: usize,
@@ -53,15 +55,58 @@ impl ParamTensor {
 	}
 }
 
-/// Tensors of one decoder layer.
-pub const TENSORS_PER_LAYER: usize = 9;
+/// What stands for each parameter tensor of one decoder layer.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerTensors<T> {
+	/// Of the input norm.
+	pub norm1: T,
+	/// Of the query projection.
+	pub q: T,
+	/// Of the key projection.
+	pub k: T,
+	/// Of the value projection.
+	pub v: T,
+	/// Of the biases of these three, if the family has them.
+	pub biases: Option<[T; 3]>,
+	/// Of the output projection.
+	pub o: T,
+	/// Of the norms of the heads of queries and of keys, if the family has them.
+	pub head_norms: Option<[T; 2]>,
+	/// Of the post-attention norm.
+	pub norm2: T,
+	/// Of the gate.
+	pub gate: T,
+	/// Of what the gate lets through.
+	pub up: T,
+	/// Of the way back to the residual stream.
+	pub down: T,
+}
+
+impl<T> LayerTensors<T> {
+	/// Takes them from `next`, which gives them in the order of [`ParamLayout`].
+	///
+	/// # Errors
+	/// Those of `next`.
+	pub fn in_order<E>(family: Family, mut next: impl FnMut() -> Result<T, E>) -> Result<Self, E> {
+		let norm1 = next()?;
+		let (q, k, v, biases) = if family.has_biases() {
+			let [q, q_bias, k, k_bias, v, v_bias] = [next()?, next()?, next()?, next()?, next()?, next()?];
+			(q, k, v, Some([q_bias, k_bias, v_bias]))
+		} else {
+			(next()?, next()?, next()?, None)
+		};
+		let o = next()?;
+		let head_norms = if family.has_head_norms() { Some([next()?, next()?]) } else { None };
+		Ok(Self { norm1, q, k, v, biases, o, head_norms, norm2: next()?, gate: next()?, up: next()?, down: next()? })
+	}
+}
 
 /// A parameter tensor without its name, which only files need and which costs more than everything else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
 	/// Decoder layer; `None` for what lies around them.
 	layer: Option<u32>,
-	/// What the name says beside the layer.
+	/// What the name says behind the layer.
 	label: &'static str,
 	pub rows: u32,
 	pub cols: u32,
@@ -71,8 +116,8 @@ pub(crate) struct Part {
 impl Part {
 	fn name(&self) -> String {
 		match (self.layer, self.label) {
-			(Some(layer), label) => format!("model.layers.{layer}.{label}.weight"),
-			(None, label) => format!("{label}.weight"),
+			(Some(layer), label) => format!("model.layers.{layer}.{label}"),
+			(None, label) => label.into(),
 		}
 	}
 }
@@ -83,28 +128,39 @@ impl Part {
 /// Those of [`ModelConfig::validate`].
 pub(crate) fn parts(model: &ModelConfig) -> Result<impl Iterator<Item = Part>, ConfigError> {
 	model.validate()?;
-	let (vocab, dim, ffn, kv) = (model.vocab, model.dim, model.ffn, model.kv_dim());
+	let (vocab, dim, ffn, q, kv, head, family) =
+		(model.vocab, model.dim, model.ffn, model.q_dim(), model.kv_dim(), model.head_dim(), model.family);
 	let part = |label, rows, cols, kind| Part { layer: None, label, rows, cols, kind };
-	let layer: [Part; TENSORS_PER_LAYER] = [
-		part("input_layernorm", 1, dim, ParamKind::Norm),
-		part("self_attn.q_proj", dim, dim, ParamKind::Linear),
-		part("self_attn.k_proj", kv, dim, ParamKind::Linear),
-		part("self_attn.v_proj", kv, dim, ParamKind::Linear),
-		part("self_attn.o_proj", dim, dim, ParamKind::ResidualLinear),
-		part("post_attention_layernorm", 1, dim, ParamKind::Norm),
-		part("mlp.gate_proj", ffn, dim, ParamKind::Linear),
-		part("mlp.up_proj", ffn, dim, ParamKind::Linear),
-		part("mlp.down_proj", dim, ffn, ParamKind::ResidualLinear),
+	let bias = |label, cols| family.has_biases().then_some(part(label, 1, cols, ParamKind::Bias));
+	let head_norm = |label| family.has_head_norms().then_some(part(label, 1, head, ParamKind::Norm));
+	let layer = [
+		Some(part("input_layernorm.weight", 1, dim, ParamKind::Norm)),
+		Some(part("self_attn.q_proj.weight", q, dim, ParamKind::Linear)),
+		bias("self_attn.q_proj.bias", q),
+		Some(part("self_attn.k_proj.weight", kv, dim, ParamKind::Linear)),
+		bias("self_attn.k_proj.bias", kv),
+		Some(part("self_attn.v_proj.weight", kv, dim, ParamKind::Linear)),
+		bias("self_attn.v_proj.bias", kv),
+		Some(part("self_attn.o_proj.weight", dim, q, ParamKind::ResidualLinear)),
+		head_norm("self_attn.q_norm.weight"),
+		head_norm("self_attn.k_norm.weight"),
+		Some(part("post_attention_layernorm.weight", 1, dim, ParamKind::Norm)),
+		Some(part("mlp.gate_proj.weight", ffn, dim, ParamKind::Linear)),
+		Some(part("mlp.up_proj.weight", ffn, dim, ParamKind::Linear)),
+		Some(part("mlp.down_proj.weight", dim, ffn, ParamKind::ResidualLinear)),
 	];
-	let layers = (0..model.layers).flat_map(move |number| layer.map(|part| Part { layer: Some(number), ..part }));
-	let last = [Some(part("model.norm", 1, dim, ParamKind::Norm)), (!model.tied).then_some(part("lm_head", vocab, dim, ParamKind::Head))];
-	let first = part("model.embed_tokens", vocab, dim, ParamKind::Embedding);
+	let layers =
+		(0..model.layers).flat_map(move |number| layer.into_iter().flatten().map(move |part| Part { layer: Some(number), ..part }));
+	let norm = part("model.norm.weight", 1, dim, ParamKind::Norm);
+	let last = [Some(norm), (!model.tied).then_some(part("lm_head.weight", vocab, dim, ParamKind::Head))];
+	let first = part("model.embed_tokens.weight", vocab, dim, ParamKind::Embedding);
 	Ok(core::iter::once(first).chain(layers).chain(last.into_iter().flatten()))
 }
 
 /// All parameter tensors of a model in their fixed order, without gaps.
 ///
-/// Order: embedding; per layer input norm, q, k, v, o, post-attention norm, gate, up, down; final norm; head if untied.
+/// Order: embedding; per layer input norm, q, k and v each followed by its bias, o, norms of the heads of q and of k, post-attention norm, gate, up,
+/// down; final norm; head if untied.
 /// Moments, gradients, deltas and the outer momentum have the same layout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamLayout {

@@ -40,7 +40,9 @@ mod validate;
 pub mod witness;
 
 pub use class::Class;
-pub use config::{Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, MAX_LAYERS};
+pub use config::{
+	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+};
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;
 pub use validate::MAX_TRAINED_VOCAB;

@@ -4,8 +4,8 @@
 
 use crate::{
 	config::{
-		Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, ARITHMETIC_VERSION, F32, LEAST_LIMIT,
-		MAX_CLIP, MAX_LAYERS, MAX_MOVES, MAX_RADIUS,
+		Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, ARITHMETIC_VERSION, F32,
+		LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS,
 	},
 	plan::Plan,
 };
@@ -24,6 +24,8 @@ const MAX_PARAMETERS: u64 = 1 << 31;
 pub(crate) const MAX_PROBABILITIES: u64 = 1 << 28;
 /// Most tokens of one inner step: chains over them are disputed in pieces of 256, and a list of states between pieces is bounded.
 const MAX_TOKENS: u64 = 1 << 22;
+/// Largest number of a RoPE scaling.
+const MAX_SCALING: f32 = 1e6;
 /// Most inner steps between two committed states: their roots are one list in a dispute.
 const MAX_INTERVAL: u32 = crate::game::MAX_LIST;
 /// Most state roots of one round.
@@ -48,31 +50,44 @@ impl ModelConfig {
 	/// Accepts a model that this crate can lay out; [`TrainConfig::validate`] one that it can train.
 	///
 	/// # Errors
-	/// [`ConfigError::Dimension`], [`ConfigError::Heads`], [`ConfigError::TooLarge`] or, for `norm_eps` and
-	/// `rope_theta`, [`ConfigError::Hyperparameter`].
+	/// [`ConfigError::Dimension`], [`ConfigError::Heads`], [`ConfigError::TooLarge`] or, for `norm_eps`, `rope_theta` and `rope_scaling`,
+	/// [`ConfigError::Hyperparameter`].
 	pub fn validate(&self) -> Result<(), ConfigError> {
-		if self.heads == 0 || self.kv_heads == 0 || !self.dim.is_multiple_of(self.heads) || !self.heads.is_multiple_of(self.kv_heads) {
+		if self.heads == 0 || self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
 			return Err(ConfigError::Heads);
 		}
-		let dims = [self.vocab, self.dim, self.ffn, self.kv_dim(), self.max_seq];
-		if !dims.iter().all(|&d| is_multiple(d, SIDE)) || !is_multiple(self.head_dim(), 2) || self.layers == 0 {
+		// The heads are `dim` wide together exactly where their width is not given.
+		if (self.head_dim().checked_mul(self.heads) == Some(self.dim)) != self.head_dim.is_none() {
+			return Err(ConfigError::Heads);
+		}
+		let dims = [self.vocab, self.dim, self.ffn, self.q_dim(), self.kv_dim(), self.max_seq];
+		let head_unit = if self.family.has_head_norms() { SIDE } else { 2 };
+		if !dims.iter().all(|&d| is_multiple(d, SIDE)) || !is_multiple(self.head_dim(), head_unit) || self.layers == 0 {
 			return Err(ConfigError::Dimension);
 		}
-		if self.vocab > MAX_VOCAB || self.max_seq > MAX_POSITIONS || self.layers > MAX_LAYERS || self.parameters() > MAX_PARAMETERS {
+		let too_deep = self.layers > self.family.most_layers();
+		if self.vocab > MAX_VOCAB || self.max_seq > MAX_POSITIONS || too_deep || self.parameters() > MAX_PARAMETERS {
 			return Err(ConfigError::TooLarge);
 		}
 		if self.rope_theta < 2 {
 			return Err(ConfigError::Hyperparameter);
 		}
+		self.rope_scaling.check_values()?;
 		within(self.norm_eps, f32::MIN_POSITIVE, 1.0)
 	}
 
 	/// Width of one attention head; 0 without heads.
 	pub const fn head_dim(&self) -> u32 {
-		match self.heads {
-			0 => 0,
-			heads => self.dim / heads,
+		match (self.head_dim, self.heads) {
+			(Some(width), _) => width,
+			(None, 0) => 0,
+			(None, heads) => self.dim / heads,
 		}
+	}
+
+	/// Width of the query projection.
+	pub const fn q_dim(&self) -> u32 {
+		self.head_dim().saturating_mul(self.heads)
 	}
 
 	/// Width of the key and of the value projection.
@@ -82,12 +97,21 @@ impl ModelConfig {
 
 	/// Parameters of the model; saturates.
 	pub fn parameters(&self) -> u64 {
-		let [vocab, dim, layers, ffn, kv] = [self.vocab, self.dim, self.layers, self.ffn, self.kv_dim()].map(u64::from);
+		let [vocab, dim, layers, ffn, q, kv] = [self.vocab, self.dim, self.layers, self.ffn, self.q_dim(), self.kv_dim()].map(u64::from);
 		let embeddings = vocab.saturating_mul(dim).saturating_mul(if self.tied { 1 } else { 2 });
-		let attention = dim.saturating_mul(dim).saturating_add(dim.saturating_mul(kv)).saturating_mul(2);
+		let attention = dim.saturating_mul(q).saturating_add(dim.saturating_mul(kv)).saturating_mul(2);
 		let mlp = dim.saturating_mul(ffn).saturating_mul(3);
-		let layer = attention.saturating_add(mlp).saturating_add(dim.saturating_mul(2));
-		embeddings.saturating_add(layer.saturating_mul(layers)).saturating_add(dim)
+		let layer = attention.saturating_add(mlp);
+		embeddings.saturating_add(layer.saturating_mul(layers)).saturating_add(self.vector_parameters())
+	}
+
+	/// Those parameters that are in tensors of one row, norms and biases; saturates.
+	pub fn vector_parameters(&self) -> u64 {
+		let [dim, layers, q, kv, head] = [self.dim, self.layers, self.q_dim(), self.kv_dim(), self.head_dim()].map(u64::from);
+		let biases = if self.family.has_biases() { q.saturating_add(kv.saturating_mul(2)) } else { 0 };
+		let norms = if self.family.has_head_norms() { head.saturating_mul(2) } else { 0 };
+		let layer = dim.saturating_mul(2).saturating_add(biases).saturating_add(norms);
+		layer.saturating_mul(layers).saturating_add(dim)
 	}
 
 	/// Floating-point operations of training on one token in a sequence of `seq_len`; saturates.
@@ -97,9 +121,33 @@ impl ModelConfig {
 	pub fn flops_per_token(&self, seq_len: u32) -> u64 {
 		let attention = 6u64
 			.saturating_mul(u64::from(self.layers))
-			.saturating_mul(u64::from(self.dim))
+			.saturating_mul(u64::from(self.q_dim()))
 			.saturating_mul(u64::from(seq_len).saturating_add(1));
 		self.parameters().saturating_mul(6).saturating_add(attention)
+	}
+}
+
+impl RopeScaling {
+	/// Accepts numbers by which a model turns otherwise than without scaling.
+	fn check_values(self) -> Result<(), ConfigError> {
+		let more = |value: F32, than: f32| {
+			within(value, than, MAX_SCALING)?;
+			if value.get() > than {
+				Ok(())
+			} else {
+				Err(ConfigError::Hyperparameter)
+			}
+		};
+		match self {
+			Self::None => Ok(()),
+			Self::Linear { factor } => more(factor, 1.0),
+			Self::Llama3 { original: 0, .. } => Err(ConfigError::Hyperparameter),
+			Self::Llama3 { factor, low, high, original: _ } => {
+				more(factor, 1.0)?;
+				within(low, f32::MIN_POSITIVE, MAX_SCALING)?;
+				more(high, low.get())
+			}
+		}
 	}
 }
 
@@ -122,7 +170,9 @@ impl TrainConfig {
 		if counts.contains(&0) || !is_multiple(self.seq_len, SIDE) || self.seq_len > model.max_seq {
 			return Err(ConfigError::Dimension);
 		}
-		if self.tokens_per_step() > MAX_TOKENS || model.vocab > MAX_TRAINED_VOCAB {
+		// The chain of a head's norm goes over all heads.
+		let chain = self.tokens_per_step().saturating_mul(if model.family.has_head_norms() { model.heads.into() } else { 1 });
+		if chain > MAX_TOKENS || model.vocab > MAX_TRAINED_VOCAB {
 			return Err(ConfigError::TooLarge);
 		}
 		if self.commit_interval == 0 || self.commit_interval.min(self.inner_steps) > MAX_INTERVAL || self.revealed_roots() > MAX_STATE_ROOTS

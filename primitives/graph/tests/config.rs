@@ -4,8 +4,11 @@
 
 mod common;
 
-use common::{tiny_model, tiny_train};
-use neuroshard_graph::{Aggregator, ConfigError, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32};
+use codec::Encode;
+use common::{other_families, tiny_model, tiny_train};
+use neuroshard_graph::{
+	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, ParamKind, ParamLayout, Robust, RopeScaling, Rule, TrainConfig, F32,
+};
 
 fn model_error(change: impl FnOnce(&mut ModelConfig)) -> Option<ConfigError> {
 	let mut model = tiny_model();
@@ -45,6 +48,148 @@ fn bad_models_are_refused_for_the_right_reason() {
 	assert_eq!(model_error(|m| m.layers = u32::MAX), Some(TooLarge));
 	assert_eq!(model_error(|m| m.norm_eps = F32::new(0.0)), Some(Hyperparameter));
 	assert_eq!(model_error(|m| m.rope_theta = 0), Some(Hyperparameter));
+}
+
+#[test]
+fn heads_have_a_width_of_their_own_only_if_it_is_another_one() {
+	use ConfigError::*;
+	for model in other_families() {
+		assert_eq!((model.validate(), tiny_train().validate(&model)), (Ok(()), Ok(())));
+	}
+	assert_eq!((tiny_model().head_dim(), tiny_model().q_dim(), tiny_model().kv_dim()), (16, 64, 32));
+	assert_eq!(model_error(|m| m.head_dim = Some(16)), Some(Heads));
+	let wide = ModelConfig { head_dim: Some(48), ..tiny_model() };
+	assert_eq!((wide.validate(), wide.q_dim(), wide.kv_dim()), (Ok(()), 192, 96));
+	// Heads that do not divide the residual stream need no other number.
+	assert_eq!(model_error(|m| (m.heads, m.kv_heads, m.head_dim) = (6, 2, Some(16))), None);
+	assert_eq!(model_error(|m| m.head_dim = Some(0)), Some(Dimension));
+	assert_eq!(model_error(|m| m.head_dim = Some(33)), Some(Dimension));
+	assert_eq!(model_error(|m| m.head_dim = Some(u32::MAX)), Some(Dimension));
+	assert_eq!(model_error(|m| m.head_dim = Some(24)), Some(Dimension));
+	assert_eq!(model_error(|m| (m.family, m.head_dim) = (Family::Qwen3, Some(48))), Some(Dimension));
+	assert_eq!(model_error(|m| (m.family, m.head_dim) = (Family::Qwen3, None)), Some(Dimension));
+}
+
+#[test]
+fn scalings_that_change_nothing_or_divide_by_nothing_are_refused() {
+	let llama3 = |factor: f32, low: f32, high: f32, original| {
+		let [factor, low, high] = [factor, low, high].map(F32::new);
+		model_error(|m| m.rope_scaling = RopeScaling::Llama3 { factor, low, high, original })
+	};
+	let linear = |factor: f32| model_error(|m| m.rope_scaling = RopeScaling::Linear { factor: F32::new(factor) });
+	assert_eq!([llama3(8.0, 1.0, 4.0, 8_192), linear(1.5), linear(1e6)], [None; 3]);
+	let refused = [
+		linear(1.0),
+		linear(0.5),
+		linear(f32::NAN),
+		linear(f32::INFINITY),
+		llama3(1.0, 1.0, 4.0, 8_192),
+		llama3(8.0, 0.0, 4.0, 8_192),
+		llama3(8.0, -0.0, 4.0, 8_192),
+		llama3(8.0, 4.0, 4.0, 8_192),
+		llama3(8.0, 4.0, 1.0, 8_192),
+		llama3(8.0, 1.0, f32::INFINITY, 8_192),
+		llama3(8.0, 1.0, 4.0, 0),
+	];
+	assert_eq!(refused, [Some(ConfigError::Hyperparameter); 11]);
+}
+
+#[test]
+fn families_have_as_many_layers_as_give_no_more_tensors_than_the_deepest_llama() {
+	for (family, most) in [(Family::Llama, 128), (Family::Qwen2, 96), (Family::Qwen3, 104)] {
+		let deep = |layers| ModelConfig { family, heads: 2, head_dim: Some(64), layers, ..tiny_model() };
+		assert_eq!((deep(most).validate(), deep(most + 1).validate()), (Ok(()), Err(ConfigError::TooLarge)), "{family:?}");
+		let tensors = ParamLayout::new(&deep(most)).unwrap().tensors().len();
+		assert_eq!(tensors, 2 + most as usize * family.tensors_per_layer() as usize);
+		assert!(tensors <= 2 + 128 * 9);
+	}
+}
+
+#[test]
+fn a_norm_of_heads_bounds_their_tokens() {
+	// 65,536 tokens of 64 heads are 2^22, with sequences so short that attention allows more.
+	let [_, qwen3] = other_families();
+	let model = ModelConfig { heads: 64, kv_heads: 1, ..qwen3 };
+	let of = |batch| TrainConfig { batch, ..tiny_train() };
+	assert_eq!((of(2_048).validate(&model), of(2_049).validate(&model)), (Ok(()), Err(ConfigError::TooLarge)));
+	assert_eq!(of(4_096).validate(&ModelConfig { family: Family::Llama, ..model }), Ok(()));
+}
+
+#[test]
+fn a_model_of_before_is_encoded_as_before_with_three_zeros_behind() {
+	let model = tiny_model();
+	let ModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps, .. } = model.clone();
+	let before = (vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps).encode();
+	assert_eq!(model.encode(), [before, vec![0; 3]].concat());
+}
+
+#[test]
+fn layouts_of_other_families_follow_hugging_face_and_count_every_parameter() {
+	let expected: [&[&str]; 2] = [
+		&[
+			"input_layernorm.weight",
+			"self_attn.q_proj.weight",
+			"self_attn.q_proj.bias",
+			"self_attn.k_proj.weight",
+			"self_attn.k_proj.bias",
+			"self_attn.v_proj.weight",
+			"self_attn.v_proj.bias",
+			"self_attn.o_proj.weight",
+			"post_attention_layernorm.weight",
+			"mlp.gate_proj.weight",
+			"mlp.up_proj.weight",
+			"mlp.down_proj.weight",
+		],
+		&[
+			"input_layernorm.weight",
+			"self_attn.q_proj.weight",
+			"self_attn.k_proj.weight",
+			"self_attn.v_proj.weight",
+			"self_attn.o_proj.weight",
+			"self_attn.q_norm.weight",
+			"self_attn.k_norm.weight",
+			"post_attention_layernorm.weight",
+			"mlp.gate_proj.weight",
+			"mlp.up_proj.weight",
+			"mlp.down_proj.weight",
+		],
+	];
+	for (model, names) in other_families().iter().zip(expected) {
+		let layout = ParamLayout::new(model).unwrap();
+		for layer in 0..2 {
+			let first = 1 + layer * names.len();
+			let found: Vec<&str> = layout.tensors()[first..][..names.len()].iter().map(|t| t.name.as_str()).collect();
+			let named: Vec<String> = names.iter().map(|name| format!("model.layers.{layer}.{name}")).collect();
+			assert_eq!(found, named);
+		}
+		assert_eq!(layout.tensors()[1 + 2 * names.len()].name, "model.norm.weight");
+		assert_eq!(model.parameters(), layout.len() as u64);
+		let vectors = layout.tensors().iter().filter(|tensor| tensor.rows == 1);
+		assert_eq!(model.vector_parameters(), vectors.map(|tensor| tensor.len() as u64).sum::<u64>());
+	}
+	let [qwen2, qwen3] = other_families().map(|model| ParamLayout::new(&model).unwrap());
+	let shape = |layout: &ParamLayout, name: &str| {
+		let tensor = layout.get(&format!("model.layers.1.self_attn.{name}")).unwrap();
+		(tensor.rows, tensor.cols)
+	};
+	assert_eq!(["q_proj.weight", "q_proj.bias", "v_proj.bias"].map(|name| shape(&qwen2, name)), [(192, 64), (1, 192), (1, 96)]);
+	assert_eq!(["o_proj.weight", "k_proj.weight", "k_norm.weight"].map(|name| shape(&qwen3, name)), [(64, 128), (64, 64), (1, 32)]);
+}
+
+#[test]
+fn biases_begin_with_zeros_and_norms_of_heads_with_ones() {
+	for model in other_families() {
+		let layout = ParamLayout::new(&model).unwrap();
+		let theta = theta_0(&model, &layout, &[3; 32]);
+		for tensor in layout.tensors() {
+			let first = theta[tensor.range()][0];
+			match tensor.kind {
+				ParamKind::Norm => assert!(theta[tensor.range()].iter().all(|&value| value == 1.0), "{}", tensor.name),
+				ParamKind::Bias => assert!(theta[tensor.range()].iter().all(|&value| value == 0.0), "{}", tensor.name),
+				_ => assert!(first != 0.0 && first.abs() < 0.2, "{}", tensor.name),
+			}
+		}
+	}
 }
 
 #[test]
@@ -133,6 +278,8 @@ fn derived_numbers_match_a_count_by_hand() {
 	let (model, train) = (tiny_model(), tiny_train());
 	assert_eq!(train.tokens_per_round(), 2 * 32 * 6);
 	assert_eq!(model.flops_per_token(32), 6 * model.parameters() + 6 * 2 * 64 * 33);
+	let [qwen2, _] = other_families();
+	assert_eq!(qwen2.flops_per_token(32), 6 * qwen2.parameters() + 6 * 2 * 192 * 33);
 	assert_eq!(train.flops_per_round(&model), u128::from(384 * model.flops_per_token(32)));
 	assert_eq!(train.state_roots(), 3);
 	let uneven = TrainConfig { inner_steps: 7, ..train };

@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{every_rule, tiny_model, tiny_train};
+use common::{every_rule, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
 	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE},
 	plan::Plan,
-	Aggregator, Class, ConfigError, ModelConfig, Robust, Rule, TrainConfig, F32,
+	Aggregator, Class, ConfigError, Family, ModelConfig, Robust, Rule, TrainConfig, F32,
 };
 use std::collections::HashMap;
 
@@ -20,7 +20,12 @@ fn wide() -> (ModelConfig, TrainConfig) {
 
 fn plans() -> Vec<Plan> {
 	let (model, train) = wide();
-	vec![
+	let families = other_families().into_iter().flat_map(|model| {
+		let train = tiny_train();
+		let reading = Plan::reading(&model, 64, Class::ExactInt8);
+		[Plan::training(&model, &train), Plan::validation(&model, &train), reading, Plan::outer(&model, &train, 2)].map(Result::unwrap)
+	});
+	let mut plans = vec![
 		Plan::training(&tiny_model(), &tiny_train()).unwrap(),
 		Plan::training(&model, &train).unwrap(),
 		Plan::validation(&model, &train).unwrap(),
@@ -29,7 +34,9 @@ fn plans() -> Vec<Plan> {
 		Plan::init(&model).unwrap(),
 		Plan::delta(&model, &train).unwrap(),
 		Plan::outer(&model, &train, 3).unwrap(),
-	]
+	];
+	plans.extend(families);
+	plans
 }
 
 #[test]
@@ -154,6 +161,41 @@ fn a_large_product_is_split_by_rows() {
 	assert_eq!((node.outputs[0].first, node.outputs[0].rows), (768, 256));
 	assert_eq!((node.inputs[0].first, node.inputs[0].rows), (768, 256));
 	assert_eq!((node.inputs[1].first, node.inputs[1].rows), (0, 8192));
+}
+
+/// Operators of a layer of a training step, up to its RoPE, and from its backward RoPE to the products with q, k and v.
+#[test]
+fn biases_and_norms_of_heads_come_between_products_and_rope_and_back() {
+	let [qwen2, qwen3] = other_families().map(|model| {
+		let plan = Plan::training(&ModelConfig { layers: 1, ..model }, &tiny_train()).unwrap();
+		let names: Vec<String> =
+			plan.stages().iter().map(|stage| format!("{:?}", stage.op).split(['(', ' ']).next().unwrap().into()).collect();
+		let after = |name: &str, count: usize| {
+			let last = names.iter().rposition(|other| other == name).unwrap();
+			names[last + 1..][..count].join(" ")
+		};
+		let first = names.iter().position(|name| name == "Product").unwrap();
+		(names[first..][..9].join(" "), after("RopeBack", 7))
+	});
+	assert_eq!(qwen2.0, "Product Product Product AddBias AddBias AddBias Rope Rope Scores");
+	assert_eq!(qwen2.1, "ColumnSums ColumnSums ColumnSums Product Product Product Product");
+	assert_eq!(qwen3.0, "Product Product Product RmsStats RmsApply RmsStats RmsApply Rope Rope");
+	assert_eq!(qwen3.1, "RmsBackStats RmsBackApply RmsWeightGrad RmsBackStats RmsBackApply RmsWeightGrad Product");
+}
+
+#[test]
+fn no_plan_has_more_stages_than_that_of_the_deepest_llama() {
+	let count = |family: Family| {
+		let model = ModelConfig { family, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: family.most_layers(), ..ModelConfig::tiny() };
+		let train = TrainConfig { batch: 1, ..tiny_train() };
+		let plans = [Plan::training(&model, &train), Plan::outer(&model, &train, 128), Plan::reading(&model, 32, Class::ExactF32)];
+		plans.map(|plan| plan.unwrap().stages().len())
+	};
+	let [training, outer, reading] = count(Family::Llama);
+	for family in [Family::Qwen2, Family::Qwen3] {
+		let [others_training, others_outer, others_reading] = count(family);
+		assert!(others_training <= training && others_outer <= outer && others_reading <= reading, "{family:?}");
+	}
 }
 
 #[test]

@@ -190,12 +190,23 @@ pub fn attention_scale(head_dim: usize) -> f32 {
 
 /// RoPE tables: `cos` and `sin`, `[positions, head_dim / 2]` row-major, for the positions from `first` on.
 ///
-/// Entry `(t, i)` belongs to the angle `(first + t) * theta^(-2i / head_dim)`; the number of positions follows from the slices.
+/// Entry `(t, i)` belongs to the angle `(first + t) * theta^(-2i / head_dim)`, with a frequency that is scaled; the number of positions follows from the
+/// slices.
 ///
 /// # Panics
 /// If the slices differ in length or are no multiple of `head_dim / 2`, or a position exceeds 2^20.
-pub fn rope_tables(theta: u32, head_dim: usize, first: usize, cos: &mut [f32], sin: &mut [f32]) {
-	scaled_rope_tables(theta, RopeScaling::None, head_dim, first, cos, sin);
+pub fn rope_tables(theta: u32, scaling: RopeScaling, head_dim: usize, first: usize, cos: &mut [f32], sin: &mut [f32]) {
+	let half = head_dim / 2;
+	assert!(half > 0 && cos.len() == sin.len() && cos.len().is_multiple_of(half), "rope table shape");
+	assert!(first + cos.len() / half <= 1 << 20, "rope position");
+	for i in 0..half {
+		let frequency = scaling.of(rope_frequency(theta, head_dim, i));
+		for (t, (c, s)) in cos.iter_mut().skip(i).step_by(half).zip(sin.iter_mut().skip(i).step_by(half)).enumerate() {
+			let (sine, cosine) = sin_cos((first + t) as f64 * frequency);
+			*c = cosine as f32;
+			*s = sine as f32;
+		}
+	}
 }
 
 /// How models that were made for short texts turn by smaller angles, to read longer ones.
@@ -230,34 +241,16 @@ impl RopeScaling {
 			Self::None => frequency,
 			Self::Linear { factor } => frequency / factor,
 			Self::Llama3 { factor, low, high, original } => {
-				let turns = f64::from(original) * frequency / (2.0 * PI);
+				let turns = (f64::from(original) * frequency) / (2.0 * PI);
 				if turns < low {
 					frequency / factor
 				} else if turns > high {
 					frequency
 				} else {
 					let part = (turns - low) / (high - low);
-					(1.0 - part) * frequency / factor + part * frequency
+					((1.0 - part) * frequency) / factor + part * frequency
 				}
 			}
-		}
-	}
-}
-
-/// As [`rope_tables`], with angles that are scaled.
-///
-/// # Panics
-/// As [`rope_tables`].
-pub fn scaled_rope_tables(theta: u32, scaling: RopeScaling, head_dim: usize, first: usize, cos: &mut [f32], sin: &mut [f32]) {
-	let half = head_dim / 2;
-	assert!(half > 0 && cos.len() == sin.len() && cos.len().is_multiple_of(half), "rope table shape");
-	assert!(first + cos.len() / half <= 1 << 20, "rope position");
-	for i in 0..half {
-		let frequency = scaling.of(rope_frequency(theta, head_dim, i));
-		for (t, (c, s)) in cos.iter_mut().skip(i).step_by(half).zip(sin.iter_mut().skip(i).step_by(half)).enumerate() {
-			let (sine, cosine) = sin_cos((first + t) as f64 * frequency);
-			*c = cosine as f32;
-			*s = sine as f32;
 		}
 	}
 }
@@ -268,8 +261,8 @@ fn rope_frequency(theta: u32, head_dim: usize, i: usize) -> f64 {
 }
 
 /// One entry of [`rope_tables`]: cosine and sine for position `t` and pair `i`, which is below `head_dim / 2`.
-pub fn rope_entry(theta: u32, head_dim: usize, t: usize, i: usize) -> (f32, f32) {
-	let (sine, cosine) = sin_cos(t as f64 * rope_frequency(theta, head_dim, i));
+pub fn rope_entry(theta: u32, scaling: RopeScaling, head_dim: usize, t: usize, i: usize) -> (f32, f32) {
+	let (sine, cosine) = sin_cos(t as f64 * scaling.of(rope_frequency(theta, head_dim, i)));
 	(cosine as f32, sine as f32)
 }
 
@@ -345,7 +338,7 @@ mod tests {
 		let (theta, half, original, factor, low, high) = (500_000, 32, 8_192, 32.0, 1.0, 4.0);
 		let scaling = RopeScaling::Llama3 { factor, low, high, original };
 		let (mut cos, mut sin) = (vec![0.0; 2 * half], vec![0.0; 2 * half]);
-		scaled_rope_tables(theta, scaling, 2 * half, 0, &mut cos, &mut sin);
+		rope_tables(theta, scaling, 2 * half, 0, &mut cos, &mut sin);
 		let mut kinds = [0; 3];
 		for i in 0..half {
 			let frequency = f64::from(theta).powf(-(i as f64) / half as f64);
@@ -362,9 +355,10 @@ mod tests {
 			kinds[kind] += 1;
 			assert!((f64::from(sin[half + i]) - expected.sin()).abs() < 4e-8, "{i}");
 			assert!((f64::from(cos[half + i]) - expected.cos()).abs() < 4e-8, "{i}");
+			assert_eq!(rope_entry(theta, scaling, 2 * half, 1, i), (cos[half + i], sin[half + i]));
 		}
 		assert!(kinds.iter().all(|kind| *kind > 0), "{kinds:?}");
-		scaled_rope_tables(theta, RopeScaling::Linear { factor: 4.0 }, 2 * half, 0, &mut cos, &mut sin);
+		rope_tables(theta, RopeScaling::Linear { factor: 4.0 }, 2 * half, 0, &mut cos, &mut sin);
 		assert!((f64::from(sin[half + 1]) - (500_000f64.powf(-1.0 / 32.0) / 4.0).sin()).abs() < 4e-8);
 	}
 
@@ -372,7 +366,7 @@ mod tests {
 	fn rope_tables_agree_with_powers_and_start_anywhere() {
 		let (half, positions) = (32, 300);
 		let (mut cos, mut sin) = (vec![0.0; half * positions], vec![0.0; half * positions]);
-		rope_tables(10_000, 2 * half, 0, &mut cos, &mut sin);
+		rope_tables(10_000, RopeScaling::None, 2 * half, 0, &mut cos, &mut sin);
 		for t in 0..positions {
 			for i in 0..half {
 				let angle = t as f64 * 10_000f64.powf(-(i as f64) / half as f64);
@@ -381,8 +375,8 @@ mod tests {
 			}
 		}
 		let (mut c, mut s) = (vec![0.0; half], vec![0.0; half]);
-		rope_tables(10_000, 2 * half, 123, &mut c, &mut s);
+		rope_tables(10_000, RopeScaling::None, 2 * half, 123, &mut c, &mut s);
 		assert_eq!((&c[..], &s[..]), (&cos[123 * half..124 * half], &sin[123 * half..124 * half]));
-		assert_eq!(rope_entry(10_000, 2 * half, 123, 7), (c[7], s[7]));
+		assert_eq!(rope_entry(10_000, RopeScaling::None, 2 * half, 123, 7), (c[7], s[7]));
 	}
 }

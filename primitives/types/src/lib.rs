@@ -24,7 +24,7 @@ pub mod work;
 
 pub use neuroshard_graph::{
 	config::{LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS},
-	Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
 };
 pub use sp_core::H256;
 

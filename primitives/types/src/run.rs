@@ -5,8 +5,8 @@
 //! ```
 
 use crate::{
-	assignment::place, dataset::Tokenizer, AccountId, Balance, BlockNumber, DatasetId, ModelConfig, Moment, RoundIndex, RunId, TrainConfig,
-	F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	assignment::place, dataset::Tokenizer, AccountId, Balance, BlockNumber, DatasetId, Family, ModelConfig, Moment, RopeScaling,
+	RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -71,12 +71,35 @@ impl RunConfig {
 	}
 }
 
-/// A [`RunConfig`] as it was stored before runs said what texts are made of, for migrations.
+/// A [`ModelConfig`] as it was stored before there were families of models.
+#[derive(Encode, Decode)]
+struct OldModelConfig {
+	vocab: u32,
+	dim: u32,
+	layers: u32,
+	heads: u32,
+	kv_heads: u32,
+	ffn: u32,
+	max_seq: u32,
+	tied: bool,
+	rope_theta: u32,
+	norm_eps: F32,
+}
+
+impl From<OldModelConfig> for ModelConfig {
+	fn from(old: OldModelConfig) -> Self {
+		let OldModelConfig { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps } = old;
+		let (family, head_dim, rope_scaling) = (Family::Llama, None, RopeScaling::None);
+		Self { vocab, dim, layers, heads, kv_heads, ffn, max_seq, tied, rope_theta, norm_eps, family, head_dim, rope_scaling }
+	}
+}
+
+/// A [`RunConfig`] as it was stored before runs said what texts are made of, and models of which family they are, for migrations.
 #[derive(Encode, Decode)]
 pub struct OldRunConfig {
 	name: BoundedVec<u8, ConstU32<64>>,
 	dataset: DatasetId,
-	model: ModelConfig,
+	model: OldModelConfig,
 	train: TrainConfig,
 	genesis_root: H256,
 	min_participants: u32,
@@ -106,7 +129,7 @@ impl From<OldRunConfig> for RunConfig {
 			name,
 			dataset,
 			tokenizer: Tokenizer::BYTES,
-			model,
+			model: model.into(),
 			train,
 			genesis_root,
 			min_participants,

@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	game::{GameError, Move, Outcome, Position, Ruling},
 	plan::Plan,
 	witness::MAX_WITNESS,
-	Aggregator, Code, Compressed, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+	Aggregator, Code, Compressed, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
 use sc_executor::WasmExecutor;
@@ -97,6 +97,20 @@ fn works() -> Vec<Work> {
 	let few = TrainConfig { batch: 1, seq_len: 128, ..train.clone() };
 	let narrow = ModelConfig { vocab: 1_024, dim: 512, heads: 256, kv_heads: 128, ffn: 512, max_seq: 128, ..large.clone() };
 	let narrow = deepest(&narrow, &few);
+	// Biases; and norms of heads of which a tile of factors is about 32, which turn by scaled angles.
+	let biased = ModelConfig { family: Family::Qwen2, layers: 1, ..large.clone() };
+	let llama3 = RopeScaling::Llama3 { factor: F32::new(8.0), low: F32::new(1.0), high: F32::new(4.0), original: 1_024 };
+	let normed = ModelConfig {
+		family: Family::Qwen3,
+		heads: 64,
+		kv_heads: 64,
+		head_dim: Some(128),
+		rope_scaling: llama3,
+		layers: 1,
+		..large.clone()
+	};
+	let tokens = TrainConfig { batch: 2, seq_len: 256, ..train.clone() };
+	let deep_biased = deepest(&ModelConfig { dim: 512, heads: 2, kv_heads: 1, ffn: 1_024, ..biased.clone() }, &one);
 	// Chains over so many tokens that they are cut into segments.
 	let small = ModelConfig { vocab: 1_024, dim: 512, layers: 1, ffn: 512, ..large.clone() };
 	let long = TrainConfig { batch: 8, seq_len: 1_024, ..train.clone() };
@@ -150,6 +164,9 @@ fn works() -> Vec<Work> {
 		Work { name: "many tokens", model: small, train: long, ..step.clone() },
 		Work { name: "short sequences", train: short, token: same_tile, ..step.clone() },
 		Work { name: "deep, short", model: deepest(&deep, &lines), train: lines, token: same_tile, ..step.clone() },
+		Work { name: "biases", model: biased, ..step.clone() },
+		Work { name: "deep, biases", model: deep_biased, train: one.clone(), ..step.clone() },
+		Work { name: "norms of heads", model: normed, train: tokens, ..step.clone() },
 		Work { name: "deep, narrow heads", model: narrow, train: few, ..step.clone() },
 		Work { name: "deep", model: deep, train: one, ..step.clone() },
 		step,

@@ -17,7 +17,8 @@ export async function train(chain) {
 	const { Dataset, Sudo, Training, Utility } = api.tx;
 	const dataset = await api.query.Dataset.NextId.getValue(BEST);
 	const run = await api.query.Training.NextRun.getValue(BEST);
-	const config = { ...RUN, dataset, train: { ...RUN.train, aggregator: Enum("Mean") } };
+	const model = { ...RUN.model, family: Enum("Llama"), head_dim: undefined, rope_scaling: Enum("None") };
+	const config = { ...RUN, dataset, model, train: { ...RUN.train, aggregator: Enum("Mean") } };
 	const sponsored = [
 		Dataset.propose({ manifest: MANIFEST }),
 		Dataset.activate({ id: dataset }),

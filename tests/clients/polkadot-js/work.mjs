@@ -25,7 +25,8 @@ export async function train(chain) {
 	const { dataset: datasets, sudo, training, utility } = api.tx;
 	const dataset = await api.query.dataset.nextId();
 	const run = await api.query.training.nextRun();
-	const config = { ...hexed(RUN), dataset, train: { ...RUN.train, aggregator: "Mean" } };
+	const model = { ...RUN.model, family: "Llama", head_dim: null, rope_scaling: "None" };
+	const config = { ...hexed(RUN), dataset, model, train: { ...RUN.train, aggregator: "Mean" } };
 	const sponsored = [
 		datasets.propose(hexed(MANIFEST)),
 		datasets.activate(dataset),

@@ -24,6 +24,8 @@ pub fn page() -> Result<String, ReferenceError> {
 	let train = of_chain("pub struct TrainConfig")?;
 	table(&mut page, "The run", items(RUN_FILE, "pub struct RunFile")?, &BTreeMap::new());
 	table(&mut page, "`model`", items(RUN_FILE, "pub struct ModelFile")?, &model);
+	table(&mut page, "`model.family`: one of", items(CONFIG, "pub enum Family")?, &BTreeMap::new());
+	table(&mut page, "`model.rope_scaling`: one of", items(CONFIG, "pub enum RopeScaling")?, &BTreeMap::new());
 	table(&mut page, "`train`", items(RUN_FILE, "pub struct TrainFile")?, &train);
 	table(&mut page, "`durations`", items(RUN, "pub struct PhaseDurations")?, &BTreeMap::new());
 	table(&mut page, "`train.robust`", items(CONFIG, "pub struct Robust")?, &BTreeMap::new());

@@ -1,9 +1,7 @@
-//! `config.json`: the shape of a model, and which tokens end its texts.
+//! `config.json`: the configuration of a model, and which tokens end its texts.
 
 use super::{FolderError, Tokens};
-use crate::parameters::Shape;
-use neuroshard_compute::exec::RopeScaling;
-use neuroshard_graph::{ConfigError, ModelConfig, F32};
+use neuroshard_graph::{ConfigError, Family, ModelConfig, RopeScaling, F32};
 use serde::Deserialize;
 
 /// Fields of `config.json` that matter.
@@ -29,6 +27,10 @@ pub(super) struct Config {
 	#[serde(default)]
 	mlp_bias: bool,
 	#[serde(default)]
+	use_sliding_window: bool,
+	/// What each layer attends to.
+	layer_types: Option<Vec<String>>,
+	#[serde(default)]
 	tie_word_embeddings: bool,
 	/// Tokens that end texts.
 	#[serde(default)]
@@ -52,10 +54,13 @@ impl Rope {
 	fn scaling(&self) -> Result<RopeScaling, FolderError> {
 		let kind = self.rope_type.as_deref().or(self.r#type.as_deref());
 		let kind = kind.unwrap_or(if self.factor.is_some() { "without a type" } else { "default" });
-		let factor = self.factor.filter(|factor| factor.is_finite() && *factor >= 1.0);
-		let range = self.low_freq_factor.zip(self.high_freq_factor).filter(|(low, high)| low.is_finite() && high.is_finite() && low < high);
+		let number = |value: f64| F32::new(value as f32);
+		let factor = self.factor.filter(|factor| *factor >= 1.0).map(number);
+		let range = self.low_freq_factor.zip(self.high_freq_factor).map(|(low, high)| (number(low), number(high)));
 		match (kind, factor, range, self.original_max_position_embeddings) {
 			("default", ..) => Ok(RopeScaling::None),
+			// Division by 1 changes nothing.
+			("linear" | "llama3", Some(factor), ..) if factor.get() == 1.0 => Ok(RopeScaling::None),
 			("linear", Some(factor), ..) => Ok(RopeScaling::Linear { factor }),
 			("llama3", Some(factor), Some((low, high)), Some(original)) => Ok(RopeScaling::Llama3 { factor, low, high, original }),
 			("linear" | "llama3", ..) => Err(FolderError::Unsupported(format!("its rope_scaling lacks numbers that {kind} takes"))),
@@ -69,18 +74,26 @@ fn silu() -> String {
 }
 
 impl Config {
-	/// The shape that it tells.
+	/// The configuration that it tells. Numbers that scale positions are rounded to f32.
 	///
 	/// # Errors
 	/// [`FolderError::Unsupported`], [`FolderError::Config`].
-	pub(super) fn shape(&self) -> Result<Shape, FolderError> {
+	pub(super) fn model(&self) -> Result<ModelConfig, FolderError> {
 		let refused = |words: String| Err(FolderError::Unsupported(words));
 		let heads = self.num_attention_heads;
-		if self.model_type != "llama" {
-			return refused(format!("its type is {}, and only those of type llama are", self.model_type));
+		let family = match self.model_type.as_str() {
+			"llama" => Family::Llama,
+			"qwen2" => Family::Qwen2,
+			"qwen3" => Family::Qwen3,
+			other => return refused(format!("its type is {other}, and only those of type llama, qwen2 and qwen3 are")),
+		};
+		// Those of Qwen 2 need not be told.
+		let biases = self.attention_bias && !family.has_biases();
+		if self.hidden_act != "silu" || biases || self.mlp_bias {
+			return refused("it has biases that others of its type do not have, or another activation than SiLU".into());
 		}
-		if self.hidden_act != "silu" || self.attention_bias || self.mlp_bias {
-			return refused("it has biases, or another activation than SiLU".into());
+		if self.use_sliding_window || self.layer_types.iter().flatten().any(|kind| kind != "full_attention") {
+			return refused("some of its layers do not attend to all of a text".into());
 		}
 		let mut scaling = RopeScaling::None;
 		for told in [&self.rope_parameters, &self.rope_scaling].into_iter().flatten().map(Rope::scaling) {
@@ -90,9 +103,8 @@ impl Config {
 			}
 			scaling = if told == RopeScaling::None { scaling } else { told };
 		}
-		if heads == 0 || self.head_dim.is_some_and(|dim| dim.checked_mul(heads) != Some(self.hidden_size)) {
-			return refused("its heads are not hidden_size wide together".into());
-		}
+		// What files of Qwen 3 leave out is 128.
+		let head_dim = self.head_dim.or((family == Family::Qwen3).then_some(128));
 		// A number that is none becomes 0, which is refused below.
 		let theta = self.rope_parameters.as_ref().and_then(|rope| rope.rope_theta).or(self.rope_theta).unwrap_or(10_000.0);
 		let rope_theta = theta as u32;
@@ -110,17 +122,21 @@ impl Config {
 			tied: self.tie_word_embeddings,
 			rope_theta,
 			norm_eps: F32::new(self.rms_norm_eps as f32),
+			family,
+			head_dim: head_dim.filter(|width| width.checked_mul(heads) != Some(self.hidden_size)),
+			rope_scaling: scaling,
 		};
 		if config.validate() == Err(ConfigError::TooLarge) {
 			return refused(format!(
-				"it has {} parameters, {} layers, {} tokens and texts of {}: at most 2^31, 128, 2^20 and 2^20 are served",
+				"it has {} parameters, {} layers, {} tokens and texts of {}: at most 2^31, {}, 2^20 and 2^20 are served",
 				config.parameters(),
 				config.layers,
 				config.vocab,
-				config.max_seq
+				config.max_seq,
+				family.most_layers()
 			));
 		}
 		config.validate()?;
-		Ok(Shape { config, scaling })
+		Ok(config)
 	}
 }

@@ -1,4 +1,4 @@
-//! Models in Hugging Face folders of the Llama family: `config.json`, safetensors, `tokenizer.json`.
+//! Models in Hugging Face folders of families that are served: `config.json`, safetensors, `tokenizer.json`.
 
 mod config;
 mod words;
@@ -6,12 +6,12 @@ mod words;
 use super::{
 	chat::{literals, Chat},
 	files::{self, missing, FileError, Kind},
-	parameters::{Parameters, ParametersError, Shape},
+	parameters::{Parameters, ParametersError},
 	text::{Text, TextError},
 };
 use config::Config;
 use neuroshard_data::tokenizer::bytes;
-use neuroshard_graph::ConfigError;
+use neuroshard_graph::{ConfigError, ModelConfig};
 use neuroshard_support::json_file;
 use serde::{de::DeserializeOwned, Deserialize, Deserializer};
 use std::{
@@ -60,8 +60,8 @@ pub enum FolderError {
 
 /// A model as it lies in a folder.
 pub struct Folder {
-	/// Shape.
-	pub shape: Shape,
+	/// Configuration.
+	pub config: ModelConfig,
 	/// Parameters.
 	pub parameters: Parameters,
 	/// Tokenizer.
@@ -103,7 +103,7 @@ impl Folder {
 	pub fn read(folder: &Path, threads: usize) -> Result<Self, FolderError> {
 		let path = folder.join("config.json");
 		let needed: Config = json_if_there(&path)?.ok_or_else(|| missing(&path, Kind::Config))?;
-		let shape = needed.shape()?;
+		let config = needed.model()?;
 		let generation: Generation = json_if_there(&folder.join("generation_config.json"))?.unwrap_or_default();
 		let words = Words::read(folder)?;
 		let path = folder.join("tokenizer.json");
@@ -130,7 +130,7 @@ impl Folder {
 		if let Some(reason) = chat.refusal() {
 			tracing::warn!("chats are refused, completions are not: the chat template of {} is not used: {reason}", folder.display());
 		}
-		Ok(Self { parameters: Parameters::of_folder(folder, &shape.config, threads)?, shape, text, chat })
+		Ok(Self { parameters: Parameters::of_folder(folder, &config, threads)?, config, text, chat })
 	}
 }
 
@@ -150,9 +150,8 @@ fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderEr
 mod tests {
 	use super::*;
 	use crate::Message;
-	use neuroshard_compute::exec::RopeScaling;
 	use neuroshard_data::tokenizer::Tokenizer;
-	use neuroshard_graph::{merkle, ModelConfig};
+	use neuroshard_graph::{merkle, Family, RopeScaling, F32};
 	use neuroshard_training::{checkpoint::Checkpoint, export::export, presets};
 	use serde_json::{json, Value};
 	use std::fs;
@@ -171,7 +170,7 @@ mod tests {
 		let (folder, model, params) = exported();
 		let read = Folder::read(folder.path(), 1).unwrap();
 		let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
-		assert_eq!((read.shape, read.parameters.root.0), (Shape { config: model, scaling: RopeScaling::None }, merkle::blake2_256(&bytes)));
+		assert_eq!((read.config, read.parameters.root.0), (model, merkle::blake2_256(&bytes)));
 		assert_eq!(read.text.prompt("a", false).unwrap(), [256, 97]);
 		assert!(read.text.is_end(256) && !read.chat.is_marked());
 	}
@@ -336,7 +335,7 @@ mod tests {
 		let config = folder.path().join("config.json");
 		let text = fs::read_to_string(&config).unwrap();
 		let numbers = "\"factor\": 32.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192";
-		let llama3 = RopeScaling::Llama3 { factor: 32.0, low: 1.0, high: 4.0, original: 8_192 };
+		let llama3 = RopeScaling::Llama3 { factor: F32::new(32.0), low: F32::new(1.0), high: F32::new(4.0), original: 8_192 };
 		for (from, to, scaling, rope_theta) in [
 			("\"rope_scaling\": null", format!("\"rope_scaling\": {{ \"rope_type\": \"llama3\", {numbers} }}"), llama3, model.rope_theta),
 			(
@@ -348,15 +347,57 @@ mod tests {
 			(
 				"\"rope_scaling\": null",
 				"\"rope_scaling\": { \"type\": \"linear\", \"factor\": 2 }".into(),
-				RopeScaling::Linear { factor: 2.0 },
+				RopeScaling::Linear { factor: F32::new(2.0) },
+				model.rope_theta,
+			),
+			(
+				"\"rope_scaling\": null",
+				"\"rope_scaling\": { \"type\": \"linear\", \"factor\": 1 }".into(),
+				RopeScaling::None,
 				model.rope_theta,
 			),
 		] {
 			assert!(text.contains(from));
 			fs::write(&config, text.replace(from, &to)).unwrap();
-			let shape = Folder::read(folder.path(), 1).unwrap().shape;
-			assert_eq!(shape, Shape { config: ModelConfig { rope_theta, ..model.clone() }, scaling });
+			let config = Folder::read(folder.path(), 1).unwrap().config;
+			assert_eq!(config, ModelConfig { rope_theta, rope_scaling: scaling, ..model.clone() });
 		}
+	}
+
+	#[test]
+	fn models_of_every_family_are_exported_and_read_as_they_were() {
+		let (tiny, train) = presets::tiny();
+		let llama3 = RopeScaling::Llama3 { factor: F32::new(8.5), low: F32::new(1.0), high: F32::new(4.0), original: 64 };
+		let linear = RopeScaling::Linear { factor: F32::new(2.5) };
+		for model in [
+			ModelConfig { head_dim: Some(32), rope_scaling: llama3, ..tiny.clone() },
+			ModelConfig { family: Family::Qwen2, rope_scaling: linear, ..tiny.clone() },
+			ModelConfig { family: Family::Qwen3, head_dim: Some(32), tied: false, rope_theta: 1_000_000, ..tiny.clone() },
+		] {
+			let folder = tempfile::tempdir().unwrap();
+			let params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
+			export(folder.path(), &model, &Tokenizer::bytes(), &params).unwrap();
+			let read = Folder::read(folder.path(), 1).unwrap();
+			let bytes: Vec<u8> = params.iter().flat_map(|value| value.to_le_bytes()).collect();
+			assert_eq!((read.config, read.parameters.root.0), (model, merkle::blake2_256(&bytes)));
+		}
+	}
+
+	#[test]
+	fn a_width_of_heads_that_is_not_told_is_that_of_the_family() {
+		let (folder, model, _) = exported();
+		let path = folder.path().join("config.json");
+		let config: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+		let told = |kind: &str, width: Value| {
+			let mut config = config.clone();
+			(config["model_type"], config["head_dim"]) = (kind.into(), width);
+			serde_json::from_value::<Config>(config).unwrap().model().map(|model| model.head_dim)
+		};
+		assert_eq!(told("llama", Value::Null).unwrap(), None);
+		assert_eq!(told("qwen2", (model.dim / model.heads).into()).unwrap(), None);
+		assert_eq!(told("qwen2", 32.into()).unwrap(), Some(32));
+		assert_eq!(told("qwen3", Value::Null).unwrap(), Some(128));
+		assert!(told("qwen3", 48.into()).is_err());
 	}
 
 	#[test]
@@ -376,6 +417,10 @@ mod tests {
 		);
 		assert!(error("\"attention_bias\": false", "\"attention_bias\": true").contains("biases"));
 		assert!(error("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3").contains("model.safetensors has no tensor model.layers.2."));
+		assert!(error("\"mlp_bias\": false", "\"use_sliding_window\": true").contains("do not attend to all"));
+		assert!(
+			error("\"mlp_bias\": false", "\"layer_types\": [\"full_attention\", \"sliding_attention\"]").contains("do not attend to all")
+		);
 		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 289").contains("multiple"));
 		assert!(error("\"vocab_size\": 288", "\"vocab_size\": 4194304").contains("4194304 tokens"));
 		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"factor\": 2 }").contains("rope_scaling: without a type"));

@@ -7,7 +7,7 @@ mod header;
 use super::files::{self, missing, FileError, Kind};
 use blake2b_simd::Params;
 use header::{Entries, LONGEST};
-use neuroshard_compute::exec::{Exec, Inference, InferenceError, RopeScaling, Stage};
+use neuroshard_compute::exec::{Exec, Inference, InferenceError, Stage};
 use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 	tiles::{self, leaf_hashes, DecodeError},
@@ -208,15 +208,6 @@ struct Index {
 	weight_map: Entries<String>,
 }
 
-/// Shape of a model: what it computes, but for its parameters.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Shape {
-	/// Its shape.
-	pub config: ModelConfig,
-	/// Scaling of its rotary position embedding.
-	pub scaling: RopeScaling,
-}
-
 /// The parameters of a model, in files.
 #[derive(Clone, Debug)]
 pub struct Parameters {
@@ -254,7 +245,7 @@ impl Parameters {
 		}
 	}
 
-	/// Those in the safetensors files of a folder in Hugging Face Llama layout: one file, or, without it, those that the index names.
+	/// Those in the safetensors files of a Hugging Face folder: one file, or, without it, those that the index names.
 	///
 	/// # Errors
 	/// [`ParametersError`].
@@ -297,12 +288,12 @@ impl Parameters {
 		}
 	}
 
-	/// A part of the model, whose shape is the one that these were opened with.
+	/// A part of the model, whose configuration is the one that these were opened with.
 	///
 	/// # Errors
 	/// [`ParametersError`].
-	pub fn load(&self, exec: Arc<Exec>, shape: &Shape, stage: &Stage, class: Class) -> Result<Inference, ParametersError> {
-		Inference::load(exec, &shape.config, shape.scaling, stage, class, |index, tensor| self.tensor(index, tensor).map(Cow::Owned))
+	pub fn load(&self, exec: Arc<Exec>, model: &ModelConfig, stage: &Stage, class: Class) -> Result<Inference, ParametersError> {
+		Inference::load(exec, model, stage, class, |index, tensor| self.tensor(index, tensor).map(Cow::Owned))
 	}
 }
 

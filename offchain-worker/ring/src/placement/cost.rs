@@ -110,7 +110,7 @@ impl Model {
 	/// Returns the costs of a model of the shape `config` under `load`.
 	///
 	/// Operations are those of the matrix products for one new token: two for each parameter of a linear map, and in each layer's attention
-	/// `4 * dim * context` for scores and values. The embedding reads one row, and multiplies nothing. What is read are the parameters, once
+	/// `4 * heads * head_dim * context` for scores and values. The embedding reads one row, and multiplies nothing. What is read are the parameters, once
 	/// for the whole batch, and in each layer's attention the keys and values of `context` tokens for each sequence. Memory for keys and
 	/// values comes in whole pages of [`PAGE_TOKENS`]. Norms, rotations and what is held for a moment only are left out as too small.
 	///
@@ -123,17 +123,19 @@ impl Model {
 		if context == 0 || context > config.max_seq || batch == 0 || batch > sequences {
 			return Err(PlacementError::Load { most: config.max_seq });
 		}
-		let [vocab, dim, ffn, kv] = [config.vocab, config.dim, config.ffn, config.kv_dim()].map(u64::from);
+		let [vocab, dim, ffn, q, kv] = [config.vocab, config.dim, config.ffn, config.q_dim(), config.kv_dim()].map(u64::from);
 		let [context, sequences, steps] = [context, sequences, batch].map(u64::from);
 		// At most 2^31 parameters, so that none of these products comes near 64 bits; what multiplies by loads saturates.
-		let (matrix, projections, mlp) = (vocab * dim, 2 * dim * (dim + kv), 3 * dim * ffn);
+		let (matrix, projections, mlp) = (vocab * dim, 2 * dim * (q + kv), 3 * dim * ffn);
+		// Norms and biases of a layer: all but the last norm.
+		let vectors = config.vector_parameters().saturating_sub(dim) / u64::from(config.layers);
 		let cached = 2 * kv * FLOAT;
 		let pages = context.next_multiple_of(wide(PAGE_TOKENS));
 		let layer = Layer {
-			memory: (linear(projections + mlp) + 2 * FLOAT * dim).saturating_add((cached * pages).saturating_mul(sequences)),
+			memory: (linear(projections + mlp) + FLOAT * vectors).saturating_add((cached * pages).saturating_mul(sequences)),
 			attention: Work {
-				flops: (2 * projections + 4 * dim * context).saturating_mul(steps),
-				bytes: (linear(projections) + FLOAT * dim).saturating_add((cached * context).saturating_mul(steps)),
+				flops: (2 * projections + 4 * q * context).saturating_mul(steps),
+				bytes: (linear(projections) + FLOAT * vectors.saturating_sub(dim)).saturating_add((cached * context).saturating_mul(steps)),
 			},
 			mlp: Work { flops: (2 * mlp).saturating_mul(steps), bytes: linear(mlp) + FLOAT * dim },
 		};

@@ -5,7 +5,7 @@
 
 use super::EngineError;
 use candle_core::{backprop::GradStore, DType, Device, Result, Tensor, Var, D};
-use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_graph::{layout::LayerTensors, ModelConfig, ParamLayout, TrainConfig};
 
 /// Parameters of a model as candle variables, in the order of its layout.
 pub struct AutogradModel {
@@ -67,14 +67,15 @@ impl AutogradModel {
 		let ids = Tensor::from_slice(tokens, batch * seq, &Device::Cpu)?;
 		let shape = Shape::new(&self.model, batch, seq)?;
 		let missing = || candle_core::Error::Msg("the layout has too few tensors".into());
-		let (embedding, rest) = self.vars.split_first().ok_or_else(missing)?;
+		let mut vars = self.vars.iter();
+		let mut next = || vars.next().ok_or_else(missing);
+		let embedding = next()?;
 		let mut x = embedding.index_select(&ids, 0)?;
-		let (layers, last) = rest.as_chunks::<9>();
-		for layer in layers {
-			x = shape.layer(&x, layer)?;
+		for _ in 0..self.model.layers {
+			x = shape.layer(&x, &LayerTensors::in_order(self.model.family, &mut next)?)?;
 		}
-		let norm = last.first().ok_or_else(missing)?;
-		let head = last.get(1).unwrap_or(embedding);
+		let norm = next()?;
+		let head = if self.model.tied { embedding } else { next()? };
 		shape.norm(&x, norm)?.matmul(&head.t()?)
 	}
 }
@@ -95,12 +96,8 @@ struct Shape {
 impl Shape {
 	fn new(model: &ModelConfig, batch: usize, seq: usize) -> Result<Self> {
 		let head_dim = model.head_dim() as usize;
-		let half = head_dim / 2;
-		let angle = |t: usize, i: usize| t as f64 * f64::from(model.rope_theta).powf(-2.0 * i as f64 / head_dim as f64);
-		let table = |f: fn(f64) -> f64| {
-			let values: Vec<f32> = (0..seq * half).map(|index| f(angle(index / half, index % half)) as f32).collect();
-			Tensor::from_vec(values, (seq, half), &Device::Cpu)
-		};
+		let (cos, sin) = model.rope_tables(seq);
+		let table = |values| Tensor::from_vec(values, (seq, head_dim / 2), &Device::Cpu);
 		let visible = |index: usize| if index % seq <= index / seq { 0.0 } else { f32::NEG_INFINITY };
 		Ok(Self {
 			batch,
@@ -109,8 +106,8 @@ impl Shape {
 			kv_heads: model.kv_heads as usize,
 			head_dim,
 			eps: f64::from(model.norm_eps.get()),
-			cos: table(f64::cos)?,
-			sin: table(f64::sin)?,
+			cos: table(cos)?,
+			sin: table(sin)?,
 			mask: Tensor::from_vec((0..seq * seq).map(visible).collect(), (seq, seq), &Device::Cpu)?,
 		})
 	}
@@ -120,12 +117,18 @@ impl Shape {
 		x.broadcast_div(&root)?.broadcast_mul(weight)
 	}
 
-	fn layer(&self, x: &Tensor, params: &[Var; 9]) -> Result<Tensor> {
-		let [norm1, q, k, v, o, norm2, gate, up, down] = params;
+	fn layer(&self, x: &Tensor, params: &LayerTensors<&Var>) -> Result<Tensor> {
+		let LayerTensors { norm1, q, k, v, biases, o, head_norms, norm2, gate, up, down } = *params;
 		let h = self.norm(x, norm1)?;
-		let q = self.rope(&self.split(&h.matmul(&q.t()?)?, self.heads)?)?;
-		let k = self.repeat(&self.rope(&self.split(&h.matmul(&k.t()?)?, self.kv_heads)?)?)?;
-		let v = self.repeat(&self.split(&h.matmul(&v.t()?)?, self.kv_heads)?)?;
+		let [mut q, mut k, mut v] = [h.matmul(&q.t()?)?, h.matmul(&k.t()?)?, h.matmul(&v.t()?)?];
+		if let Some([q_bias, k_bias, v_bias]) = biases {
+			(q, k, v) = (q.broadcast_add(q_bias)?, k.broadcast_add(k_bias)?, v.broadcast_add(v_bias)?);
+		}
+		let (mut q, mut k, v) = (self.split(&q, self.heads)?, self.split(&k, self.kv_heads)?, self.split(&v, self.kv_heads)?);
+		if let Some([q_norm, k_norm]) = head_norms {
+			(q, k) = (self.norm(&q, q_norm)?, self.norm(&k, k_norm)?);
+		}
+		let (q, k, v) = (self.rope(&q)?, self.repeat(&self.rope(&k)?)?, self.repeat(&v)?);
 		let scores = (q.matmul(&k.transpose(2, 3)?.contiguous()?)? / (self.head_dim as f64).sqrt())?;
 		let scores = scores.broadcast_add(&self.mask)?;
 		let weights = scores.broadcast_sub(&scores.max_keepdim(D::Minus1)?.detach())?.exp()?;

@@ -1,4 +1,4 @@
-//! A chain of before, whose runs did not say which tokenizer they have.
+//! A chain of before, whose runs did not say which tokenizer they have, and whose models were of one family.
 
 use super::*;
 use crate::{migrations::MigrateV3ToV4, DisputedAnswers};
@@ -20,7 +20,11 @@ fn a_game_about_an_answer_goes_on_where_it_was() {
 		let (new, at) = (stored.encode(), stored.config.name.encode().len() + 4);
 		let tokenizer = stored.config.tokenizer.encode();
 		assert_eq!(new[at..at + tokenizer.len()], tokenizer);
-		let old = [&new[..at], &new[at + tokenizer.len()..]].concat();
+		// The model, which follows it, ends with what says of which family it is.
+		let model = at + tokenizer.len();
+		let end = model + stored.config.model.encode().len();
+		assert_eq!(new[end - 3..end], [0; 3]);
+		let old = [&new[..at], &new[model..end - 3], &new[end..]].concat();
 		unhashed::put_raw(&DisputedAnswers::<Test>::hashed_key_for(&answer.claim), &old);
 		StorageVersion::new(3).put::<Disputes>();
 		MigrateV3ToV4::<Test>::on_runtime_upgrade();

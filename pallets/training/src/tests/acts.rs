@@ -6,7 +6,7 @@ use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::{
 	proof::{Proof, ProofKind},
 	run::{vote_bitmap, Attestation, VoteBitmap, Work},
-	Code, ModelConfig, RoundIndex, TrainConfig, H256,
+	Code, Family, ModelConfig, RoundIndex, TrainConfig, H256,
 };
 use sp_runtime::DispatchError;
 
@@ -270,7 +270,10 @@ fn a_vote_has_one_bit_for_each_that_revealed() {
 fn the_size_of_a_delta_is_that_of_the_models_layout() {
 	let (tiny, train) = (config().model, config().train);
 	let deep = ModelConfig { layers: 7, dim: 96, heads: 6, kv_heads: 2, ffn: 160, vocab: 512, tied: false, ..tiny.clone() };
-	for model in [tiny, deep] {
+	let others = [(Family::Qwen2, 48), (Family::Qwen3, 32)];
+	let others =
+		others.map(|(family, head_dim)| ModelConfig { family, head_dim: Some(head_dim), dim: 64, heads: 4, kv_heads: 2, ..deep.clone() });
+	for model in [tiny, deep].into_iter().chain(others) {
 		let layout = neuroshard_graph::ParamLayout::new(&model).unwrap();
 		assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model, &train)));
 		let zeros = neuroshard_graph::commit::tensors_root(&layout, &vec![0.0; layout.len()], 1);

@@ -9,6 +9,7 @@ mod history;
 mod latecomers;
 mod masses;
 mod membership;
+mod migration;
 mod missing;
 mod operators;
 mod overlap;

@@ -5,7 +5,7 @@ use crate::{Error, Event, HoldReason, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
 	run::{PhaseDurations, RunStatus},
-	Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, H256,
+	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, H256,
 };
 use sp_runtime::{DispatchError, TokenError};
 
@@ -101,6 +101,7 @@ fn a_deep_model_is_refused_before_its_plan_is_made() {
 		assert_eq!(deep.validate(), Err(ConfigError::TooLarge));
 		refused(|c| c.model.layers = 200_000, Error::ModelTooLarge);
 		refused(|c| c.model.layers = 129, Error::ModelTooLarge);
+		refused(|c| (c.model.family, c.model.layers) = (Family::Qwen2, 97), Error::ModelTooLarge);
 	});
 	// The bound takes little away: the smallest step of the narrowest model a few layers deeper would have too many nodes.
 	let model = ModelConfig { layers: 129, heads: 1, kv_heads: 1, ffn: 32, vocab: 32, ..config().model };

@@ -1,7 +1,7 @@
 //! Configurations of every shape: most of them accepted, many of them absurd.
 
 use super::source::Source;
-use neuroshard_graph::{Aggregator, Code, Compressed, ModelConfig, Robust, Rule, TopK, TrainConfig, F32};
+use neuroshard_graph::{Aggregator, Code, Compressed, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32};
 
 fn tiles(source: &mut Source, most: u32) -> u32 {
 	32 * (1 + source.either(most.min(8), most))
@@ -24,6 +24,9 @@ pub fn model(source: &mut Source) -> ModelConfig {
 		tied: source.once_in(2),
 		rope_theta: if source.once_in(4) { source.word() } else { 10_000 },
 		norm_eps: F32::new(1e-5),
+		family: Family::Llama,
+		head_dim: None,
+		rope_scaling: RopeScaling::None,
 	};
 	if source.once_in(8) {
 		let fields = [&mut model.vocab, &mut model.dim, &mut model.layers, &mut model.heads, &mut model.kv_heads, &mut model.ffn];
@@ -32,6 +35,24 @@ pub fn model(source: &mut Source) -> ModelConfig {
 			*field = source.word();
 		}
 	}
+	model.family = match source.below(4) {
+		2 => Family::Qwen2,
+		3 => Family::Qwen3,
+		_ => Family::Llama,
+	};
+	if source.once_in(4) {
+		model.head_dim = Some(if source.once_in(8) { source.word() } else { head_dim });
+		model.dim = tiles(source, 2_048);
+	}
+	let number = |source: &mut Source, usual: f32| if source.once_in(8) { F32(source.word()) } else { F32::new(usual) };
+	model.rope_scaling = match source.below(8) {
+		6 => RopeScaling::Linear { factor: number(source, 2.5) },
+		7 => {
+			let (factor, low, high) = (number(source, 8.0), number(source, 1.0), number(source, 4.0));
+			RopeScaling::Llama3 { factor, low, high, original: source.below(3) * 4_096 }
+		}
+		_ => RopeScaling::None,
+	};
 	model
 }
 

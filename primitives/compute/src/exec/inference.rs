@@ -6,18 +6,15 @@
 use super::{
 	kv_pages::{Pages, Sequence},
 	weight::{Rows, Weight},
-	Exec, RopeScaling, SetupError,
+	Exec, SetupError,
 };
 use crate::native::{Packed, Quantized, Seen, PAGE};
 use neuroshard_graph::{
 	class::Class,
 	config::ModelConfig,
-	layout::{ParamLayout, ParamTensor, TENSORS_PER_LAYER},
+	layout::{LayerTensors, ParamLayout, ParamTensor},
 };
-use neuroshard_kernels::{
-	schedule,
-	shape::{AttentionDims, RopeDims, Start},
-};
+use neuroshard_kernels::shape::{AttentionDims, RopeDims, Start};
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 /// Why text has no logits.
@@ -146,6 +143,8 @@ struct Layer {
 	q: Weight,
 	k: Weight,
 	v: Weight,
+	biases: Option<[Vec<f32>; 3]>,
+	head_norms: Option<[Vec<f32>; 2]>,
 	o: Weight,
 	norm2: Vec<f32>,
 	gate: Weight,
@@ -162,6 +161,9 @@ struct Scratch {
 	q: Vec<f32>,
 	k: Vec<f32>,
 	v: Vec<f32>,
+	/// Queries, or keys, before their heads are normalised, and the factors of the heads.
+	raw: Vec<f32>,
+	factors: Vec<f32>,
 	o: Vec<f32>,
 	gate: Vec<f32>,
 	up: Vec<f32>,
@@ -174,17 +176,17 @@ struct Scratch {
 
 impl Scratch {
 	/// The buffers of a layer, with their widths.
-	fn buffers(&mut self, dims: AttentionDims, ffn: usize) -> [(&mut Vec<f32>, usize); 12] {
-		let (dim, width, half) = (dims.query_width(), dims.key_width(), dims.head_dim / 2);
+	fn buffers(&mut self, dims: AttentionDims, dim: usize, ffn: usize) -> [(&mut Vec<f32>, usize); 12] {
+		let (queries, keys, half) = (dims.query_width(), dims.key_width(), dims.head_dim / 2);
 		let Self { x, r, h, q, k, v, o, gate, up, act, cos, sin, .. } = self;
 		[
 			(x, dim),
 			(r, 1),
 			(h, dim),
-			(q, dim),
-			(k, width),
-			(v, width),
-			(o, dim),
+			(q, queries),
+			(k, keys),
+			(v, keys),
+			(o, queries),
 			(gate, ffn),
 			(up, ffn),
 			(act, ffn),
@@ -199,6 +201,7 @@ pub struct Inference {
 	exec: Arc<Exec>,
 	class: Class,
 	dims: AttentionDims,
+	dim: usize,
 	ffn: usize,
 	vocab: usize,
 	longest: usize,
@@ -241,18 +244,17 @@ impl Inference {
 		if theta.len() != expected {
 			return Err(InferenceError::Parameters { expected, found: theta.len() });
 		}
-		Self::load(exec, model, RopeScaling::None, stage, class, |_, tensor| Ok(Cow::Borrowed(&theta[tensor.range()])))
+		Self::load(exec, model, stage, class, |_, tensor| Ok(Cow::Borrowed(&theta[tensor.range()])))
 	}
 
 	/// As [`Self::in_class`], with parameters that are read tensor by tensor, and only those that the stage needs. `read` gets the number of the tensor in
-	/// [`ParamLayout`], and the tensor, and returns its values. Models of the chain have no `scaling`.
+	/// [`ParamLayout`], and the tensor, and returns its values.
 	///
 	/// # Errors
 	/// Those of `read`, and as [`Self::in_class`].
 	pub fn load<'a, E: From<InferenceError>>(
 		exec: Arc<Exec>,
 		model: &ModelConfig,
-		scaling: RopeScaling,
 		stage: &Stage,
 		class: Class,
 		mut read: impl FnMut(usize, &ParamTensor) -> Result<Cow<'a, [f32]>, E>,
@@ -267,9 +269,7 @@ impl Inference {
 			head_dim: size(model.head_dim())?,
 		};
 		let longest = size(model.max_seq)?;
-		let table = longest * dims.head_dim / 2;
-		let (mut cos, mut sin) = (vec![0.0; table], vec![0.0; table]);
-		schedule::scaled_rope_tables(model.rope_theta, scaling, dims.head_dim, 0, &mut cos, &mut sin);
+		let (cos, sin) = model.rope_tables(longest);
 		let (Range { start: first, end }, all) = (stage.layers.clone(), size(model.layers)?);
 		if first > end || end > all {
 			return Err(InferenceError::Layers { first, end, layers: all }.into());
@@ -284,23 +284,39 @@ impl Inference {
 			}
 		};
 		let pack = |(tensor, values): (&ParamTensor, Cow<[f32]>)| Weight::pack(&exec, class, tensor.rows, tensor.cols, &values);
+		let per_layer = size(model.family.tensors_per_layer())?;
 		let mut layers = Vec::with_capacity(stage.layers.len());
 		for layer in stage.layers.clone() {
-			let mut at = |tensor: usize| values(1 + TENSORS_PER_LAYER * layer + tensor);
+			let mut numbers = 1 + per_layer * layer..;
+			let at = LayerTensors::in_order(model.family, || numbers.next().ok_or(InferenceError::Setup(SetupError::Memory)))?;
+			let mut vector = |tensor| values(tensor).map(|(_, values)| values.into_owned());
+			let (norm1, norm2) = (vector(at.norm1)?, vector(at.norm2)?);
+			let biases = match at.biases {
+				Some([q, k, v]) => Some([vector(q)?, vector(k)?, vector(v)?]),
+				None => None,
+			};
+			let head_norms = match at.head_norms {
+				Some([q, k]) => Some([vector(q)?, vector(k)?]),
+				None => None,
+			};
+			// One after the other: no more than one is held unpacked.
+			let mut matrix = |tensor| values(tensor).map(pack);
 			layers.push(Layer {
-				norm1: at(0)?.1.into_owned(),
-				q: pack(at(1)?),
-				k: pack(at(2)?),
-				v: pack(at(3)?),
-				o: pack(at(4)?),
-				norm2: at(5)?.1.into_owned(),
-				gate: pack(at(6)?),
-				up: pack(at(7)?),
-				down: pack(at(8)?),
+				norm1,
+				q: matrix(at.q)?,
+				k: matrix(at.k)?,
+				v: matrix(at.v)?,
+				biases,
+				head_norms,
+				o: matrix(at.o)?,
+				norm2,
+				gate: matrix(at.gate)?,
+				up: matrix(at.up)?,
+				down: matrix(at.down)?,
 			});
 		}
 		// The final norm follows the layers, the head of an untied model is last.
-		let last = 1 + TENSORS_PER_LAYER * all;
+		let last = 1 + per_layer * all;
 		let norm = values(last)?.1.into_owned();
 		let embedding = match stage.embedding {
 			true => {
@@ -317,6 +333,7 @@ impl Inference {
 		};
 		Ok(Self {
 			dims,
+			dim: size(model.dim)?,
 			ffn: size(model.ffn)?,
 			vocab: size(model.vocab)?,
 			longest,
@@ -350,7 +367,7 @@ impl Inference {
 
 	/// Width of the residual stream.
 	pub fn dim(&self) -> usize {
-		self.dims.query_width()
+		self.dim
 	}
 
 	/// Bytes of a page.
@@ -377,7 +394,7 @@ impl Inference {
 	pub fn pass(&mut self, pages: &Pages, pieces: &mut [Piece], input: Input, output: Output) -> Result<&[f32], InferenceError> {
 		self.check(pieces)?;
 		let tokens: usize = pieces.iter().map(|piece| piece.tokens.len()).sum();
-		let dim = self.dims.query_width();
+		let dim = self.dim;
 		match input {
 			Input::Tokens if self.embedding.is_none() => return Err(InferenceError::Stage("embedding")),
 			Input::Rows(rows) if rows.len() != tokens * dim => {
@@ -435,7 +452,7 @@ impl Inference {
 
 	/// The rows of the tables of the tokens' positions, and room for all others.
 	fn place(&mut self, pieces: &[Piece], rows: usize) {
-		for (buffer, width) in self.scratch.buffers(self.dims, self.ffn) {
+		for (buffer, width) in self.scratch.buffers(self.dims, self.dim, self.ffn) {
 			buffer.resize(rows * width, 0.0);
 		}
 		let half = self.dims.head_dim / 2;
@@ -451,7 +468,7 @@ impl Inference {
 	fn embed(&mut self, pieces: &[Piece]) {
 		let Some(embedding) = &self.embedding else { return };
 		let tokens = pieces.iter().flat_map(|piece| piece.tokens);
-		for (&token, x) in tokens.zip(self.scratch.x.chunks_exact_mut(self.dims.query_width())) {
+		for (&token, x) in tokens.zip(self.scratch.x.chunks_exact_mut(self.dim)) {
 			// Below the vocabulary, which fits.
 			embedding.row(token as usize, x);
 		}
@@ -459,9 +476,9 @@ impl Inference {
 
 	fn layer(&mut self, index: usize, pieces: &mut [Piece]) {
 		let (exec, dims, class) = (&*self.exec, self.dims, self.class);
-		let Layer { norm1, q: wq, k: wk, v: wv, o: wo, norm2, gate: w_gate, up: w_up, down } = &self.layers[index];
-		let Scratch { x, r, h, q, k, v, o, gate, up, act, cos, sin, quantized, .. } = &mut self.scratch;
-		let (dim, width, n) = (dims.query_width(), dims.key_width(), r.len());
+		let Layer { norm1, q: wq, k: wk, v: wv, biases, head_norms, o: wo, norm2, gate: w_gate, up: w_up, down } = &self.layers[index];
+		let Scratch { x, r, h, q, k, v, raw, factors, o, gate, up, act, cos, sin, quantized, .. } = &mut self.scratch;
+		let (dim, width, n) = (self.dim, dims.key_width(), r.len());
 		let rope = |heads| RopeDims { seq: n, heads, head_dim: dims.head_dim };
 
 		exec.rms_stats(x, dim, self.eps, r);
@@ -470,6 +487,20 @@ impl Inference {
 		rows.times(wq, q, Start::Zero);
 		rows.times(wk, k, Start::Zero);
 		rows.times(wv, v, Start::Zero);
+		if let Some(biases) = biases {
+			for (rows, bias) in [&mut *q, &mut *k, &mut *v].into_iter().zip(biases) {
+				exec.add_bias(rows, bias);
+			}
+		}
+		if let Some(norms) = head_norms {
+			for (rows, norm) in [&mut *q, &mut *k].into_iter().zip(norms) {
+				std::mem::swap(rows, raw);
+				rows.resize(raw.len(), 0.0);
+				factors.resize(raw.len() / dims.head_dim, 0.0);
+				exec.rms_stats(raw, dims.head_dim, self.eps, factors);
+				exec.rms_apply(raw, factors, norm, rows);
+			}
+		}
 		exec.rope_forward(rope(dims.heads), q, cos, sin);
 		exec.rope_forward(rope(dims.kv_heads), k, cos, sin);
 		let mut rows = k.chunks_exact(width).zip(v.chunks_exact(width));
@@ -487,7 +518,7 @@ impl Inference {
 			(first..first + piece.tokens.len()).map(|keys| Seen { pages, keys })
 		});
 		exec.attention_paged(dims, index, &seen.collect::<Vec<_>>(), q, o);
-		Rows::new(exec, class, dim, o, quantized).times(wo, x, Start::Existing);
+		Rows::new(exec, class, dims.query_width(), o, quantized).times(wo, x, Start::Existing);
 		exec.rms_stats(x, dim, self.eps, r);
 		exec.rms_apply(x, r, norm2, h);
 		let rows = Rows::new(exec, class, dim, h, quantized);
@@ -499,7 +530,7 @@ impl Inference {
 
 	/// The last norm of the wanted rows.
 	fn finish(&mut self, pieces: &[Piece]) -> usize {
-		let dim = self.dims.query_width();
+		let dim = self.dim;
 		let Scratch { x, r, h, .. } = &mut self.scratch;
 		let (mut row, mut wanted) = (0, 0);
 		for Piece { tokens, wanted: of, .. } in pieces {

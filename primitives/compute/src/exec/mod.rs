@@ -18,7 +18,6 @@ pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeErr
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights, blocks};
-pub use neuroshard_kernels::schedule::RopeScaling;
 pub use outer::{aggregate, outer_step, take_outer_step};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};

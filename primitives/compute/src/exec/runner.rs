@@ -31,6 +31,7 @@ pub(super) struct Runner {
 	tokens: usize,
 	/// Most rows of logits at a time.
 	pub logit_rows: usize,
+	dim: usize,
 	vocab: usize,
 	attention: AttentionDims,
 	eps: f32,
@@ -72,9 +73,7 @@ impl Runner {
 		let (batch, seq, tokens) = (size(batch)?, size(seq)?, size(tokens)?);
 		let attention =
 			AttentionDims { batch, seq, heads: size(model.heads)?, kv_heads: size(model.kv_heads)?, head_dim: size(model.head_dim())? };
-		let table = seq * (attention.head_dim / 2);
-		let (mut cos, mut sin) = (vec![0.0; table], vec![0.0; table]);
-		schedule::rope_tables(model.rope_theta, attention.head_dim, 0, &mut cos, &mut sin);
+		let (cos, sin) = model.rope_tables(seq);
 		Ok(Self {
 			exec,
 			plan,
@@ -85,6 +84,7 @@ impl Runner {
 			seq,
 			tokens,
 			logit_rows: size(job.logits.rows)?,
+			dim: size(model.dim)?,
 			vocab: size(vocab)?,
 			attention,
 			eps: model.norm_eps.get(),
@@ -154,7 +154,7 @@ impl Runner {
 		let exec = &*self.exec;
 		let input = |n: usize| self.range(self.plan.inputs(stage)[n].0);
 		let output = |n: usize| self.range(self.plan.outputs(stage)[n]);
-		let dim = self.attention.query_width();
+		let dim = self.dim;
 		if output(0).is_empty() {
 			// Fused into the operator that reads it.
 			return;
@@ -166,7 +166,7 @@ impl Runner {
 			}
 			Op::RmsStats => {
 				let [x, r] = parts(arena, [input(0), output(0)]);
-				exec.rms_stats(x, dim, self.eps, r);
+				exec.rms_stats(x, x.len() / r.len(), self.eps, r);
 			}
 			Op::RmsApply => {
 				let [x, r, w, y] = parts(arena, [input(0), input(1), input(2), output(0)]);
@@ -175,6 +175,10 @@ impl Runner {
 			// The gradient of the logits is gone: what is made of it came with the losses.
 			Op::Product(_) if input(0).is_empty() => {}
 			Op::Product(kind) => self.product(arena, stage, kind),
+			Op::AddBias => {
+				let [b, y] = parts(arena, [input(1), output(0)]);
+				exec.add_bias(y, b);
+			}
 			Op::Rope { heads } => {
 				exec.rope_forward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
 			}
@@ -208,7 +212,11 @@ impl Runner {
 			}
 			Op::RmsWeightGrad => {
 				let [dy, x, r, dw] = parts(arena, [input(0), input(1), input(2), output(0)]);
-				exec.rms_weight_grad(dy, x, r, dw, Start::Zero);
+				exec.rms_weight_grad(dy, x, r, self.shape(self.plan.inputs(stage)[2].0).1, dw, Start::Zero);
+			}
+			Op::ColumnSums => {
+				let [dy, db] = parts(arena, [input(0), output(0)]);
+				exec.column_sums(dy, db);
 			}
 			Op::SwigluBack => {
 				let [dh, gate, up, d_gate, d_up] = parts(arena, [input(0), input(1), input(2), output(0), output(1)]);

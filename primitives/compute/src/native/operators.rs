@@ -43,6 +43,22 @@ impl Exec {
 		self.split(y.len(), 1, |at| elementwise::add_assign(self.level, unsafe { x.get(at.clone()) }, &y[at]));
 	}
 
+	/// As [`scalar::add_bias`].
+	pub fn add_bias(&self, x: &mut [f32], b: &[f32]) {
+		assert!(!b.is_empty() && x.len().is_multiple_of(b.len()), "shape");
+		let (rows, x) = (x.len() / b.len(), Parts::new(x));
+		self.split(rows, b.len(), |at| rows::add_bias(self.level, unsafe { x.get(at.start * b.len()..at.end * b.len()) }, b));
+	}
+
+	/// As [`scalar::column_sums`].
+	pub fn column_sums(&self, dy: &[f32], db: &mut [f32]) {
+		let cols = db.len();
+		assert!(cols > 0 && dy.len().is_multiple_of(cols), "shape");
+		db.fill(0.0);
+		let db = Parts::new(db);
+		self.split(cols, dy.len() / cols, |at| columns::column_sums(self.level, dy, cols, at.start, unsafe { db.get(at) }));
+	}
+
 	/// As [`scalar::sub`].
 	pub fn sub(&self, a: &[f32], b: &[f32], out: &mut [f32]) {
 		assert!(a.len() == out.len() && b.len() == out.len(), "shape");
@@ -137,14 +153,14 @@ impl Exec {
 	}
 
 	/// As [`scalar::rms_weight_grad`].
-	pub fn rms_weight_grad(&self, dy: &[f32], x: &[f32], r: &[f32], dw: &mut [f32], start: Start) {
+	pub fn rms_weight_grad(&self, dy: &[f32], x: &[f32], r: &[f32], heads: usize, dw: &mut [f32], start: Start) {
 		let dim = dw.len();
-		assert!(x.len() == r.len() * dim && dy.len() == x.len(), "shape");
+		assert!(heads > 0 && r.len().is_multiple_of(heads) && x.len() == r.len() * dim && dy.len() == x.len(), "shape");
 		if start == Start::Zero {
 			dw.fill(0.0);
 		}
 		let dw = Parts::new(dw);
-		self.split(dim, r.len(), |at| columns::rms_weight_grad(self.level, dy, x, r, dim, at.start, unsafe { dw.get(at) }));
+		self.split(dim, r.len(), |at| columns::rms_weight_grad(self.level, dy, x, r, heads, dim, at.start, unsafe { dw.get(at) }));
 	}
 
 	/// As [`scalar::rope_forward`].

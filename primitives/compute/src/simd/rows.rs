@@ -58,6 +58,16 @@ kernels! {
 		}
 	}
 
+	/// As [`neuroshard_kernels::scalar::add_bias`].
+	fn add_bias<I>(x: &mut [f32], b: &[f32]) {
+		for x in x.chunks_exact_mut(b.len()) {
+			for i in (0..b.len()).step_by(LANES) {
+				let sum = I::add(I::get(x, i), I::get(b, i));
+				I::put(x, i, sum);
+			}
+		}
+	}
+
 	/// As [`neuroshard_kernels::scalar::rope_forward`] for the rows of `x`, the first of which is row `first` of the tensor.
 	fn rope_forward<I>(dims: RopeDims, first: usize, x: &mut [f32], cos: &[f32], sin: &[f32]) {
 		let half = dims.head_dim / 2;

@@ -16,7 +16,7 @@ use loss::{Band, Streamed};
 use neuroshard_graph::{
 	cell::{Address, Cell},
 	config::ConfigError,
-	graph::{Op, Origin, Product, TensorId},
+	graph::{Op, Origin, Product, Stage, TensorId},
 	merkle::{merkle_root, Hash},
 	plan::{Plan, ALIGNMENT},
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS, SIDE},
@@ -60,13 +60,6 @@ pub struct Trace {
 	results: OnceLock<Vec<Hash>>,
 	/// Memory of tensors that are not kept, by length: fresh memory costs more than what is computed into it.
 	spare: Mutex<BTreeMap<usize, Vec<Vec<f32>>>>,
-}
-
-/// Whether what an operator writes is not kept when its last reader has run.
-fn passes(op: Op) -> bool {
-	use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
-	let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
-	attention || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
 }
 
 impl Trace {
@@ -125,7 +118,7 @@ impl Trace {
 				None if self.is_streamed(index) => Vec::new(),
 				None => self.plan.outputs(stage).to_vec(),
 			};
-			let keeps = streamed.is_some() || !passes(stage.op);
+			let keeps = streamed.is_some() || !self.passes(stage);
 			let places = keeps.then(|| self.room(&ids, used)).filter(|places| places.last().is_some_and(|last| last.end <= arena.len()));
 			if let Some(places) = places {
 				let (written, mut free) = arena.split_at_mut(used);
@@ -154,13 +147,23 @@ impl Trace {
 					Some(Origin::Stage { stage, .. }) if !self.is_streamed(stage as usize) => self.plan.stages().get(stage as usize),
 					_ => None,
 				};
-				if last_reader[at] == Some(index) && writer.is_some_and(|writer| passes(writer.op)) {
+				if last_reader[at] == Some(index) && writer.is_some_and(|writer| self.passes(writer)) {
 					let values = self.tensors[at].take();
 					self.spare(values);
 				}
 			}
 		}
 		self.arena = arena;
+	}
+
+	/// Whether what a stage writes is not kept when its last reader has run.
+	fn passes(&self, stage: &Stage) -> bool {
+		use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
+		let op = stage.op;
+		let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
+		// Gradients of heads stay within a layer.
+		let heads = op == Op::RmsBackApply && self.plan.inputs(stage).get(2).is_some_and(|&(factors, _)| self.shape(factors).1 > 1);
+		attention || heads || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
 	}
 
 	/// Whether stage `index` is computed together with the logits.

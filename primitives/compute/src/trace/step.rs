@@ -83,9 +83,7 @@ impl Batch {
 			return Err(StepError::Tokens { expected: batch * (seq + 1), found: tokens.len() }.into());
 		}
 		let sequences = || tokens.chunks_exact(seq + 1);
-		let half = parameters.head_dim / 2;
-		let (mut cos, mut sin) = (vec![0.0; seq * half], vec![0.0; seq * half]);
-		schedule::rope_tables(model.rope_theta, parameters.head_dim, 0, &mut cos, &mut sin);
+		let (cos, sin) = model.rope_tables(seq);
 		let id = |&token: &u32| known(token, model.vocab);
 		let ids = sequences().flat_map(|s| &s[..seq]).map(id).collect();
 		let targets = sequences().flat_map(|s| &s[1..]).map(id).collect();
@@ -170,7 +168,7 @@ impl Trace {
 		};
 		match stage.op {
 			Op::Gather => exec.embedding_gather(input(1), parameters.dim, &batch.ids, out),
-			Op::RmsStats => exec.rms_stats(input(0), parameters.dim, parameters.norm_eps, out),
+			Op::RmsStats => exec.rms_stats(input(0), width(0) / cols, parameters.norm_eps, out),
 			Op::RmsApply => exec.rms_apply(input(0), input(1), input(2), out),
 			Op::Product(kind) => {
 				let start = start(2, out);
@@ -182,6 +180,10 @@ impl Trace {
 					Product::Tn => exec.matmul_tn(dims, input(0), input(1), out, start),
 					Product::Int8 => exec.matmul_int8(dims, input(0), input(1), out, start),
 				}
+			}
+			Op::AddBias => {
+				exec.copy(input(0), out);
+				exec.add_bias(out, input(1));
 			}
 			Op::Rope { heads } | Op::RopeBack { heads } => {
 				exec.copy(input(0), out);
@@ -233,7 +235,8 @@ impl Trace {
 				let input = RmsBackward { dy: input(0), x: input(1), r: input(2), k: input(3), w: input(4) };
 				exec.rms_backward_apply(input, out, start);
 			}
-			Op::RmsWeightGrad => exec.rms_weight_grad(input(0), input(1), input(2), out, Start::Zero),
+			Op::RmsWeightGrad => exec.rms_weight_grad(input(0), input(1), input(2), width(2), out, Start::Zero),
+			Op::ColumnSums => exec.column_sums(input(0), out),
 			Op::ScatterAdd => {
 				if start(2, out) == Start::Zero {
 					out.fill(0.0);

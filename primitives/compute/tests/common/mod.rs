@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "every test binary compiles this module and uses a part of it")]
 
 #[path = "../../../graph/tests/common/mod.rs"]
-mod small;
+pub mod small;
 pub mod text;
 
 use neuroshard_compute::exec::{encode_vector, Exec};

@@ -1,12 +1,13 @@
 //! The training step after the loss: gradients, their norm, clipping and AdamW.
 
 use super::{
-	forward::{Forward, LayerParams, LayerValues, Params},
+	forward::{Forward, LayerValues, Params},
 	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update, Vector,
 };
 use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Op, Place, Product, TensorId},
+	layout::LayerTensors,
 };
 use alloc::vec::Vec;
 
@@ -14,11 +15,15 @@ use alloc::vec::Vec;
 struct Temporaries {
 	/// Row scalars of RMSNorm.
 	k: Place,
-	/// Gradient of a normalised input, of attention's output.
+	/// Gradient of a normalised input.
 	dh: Place,
+	/// Of attention's output; in the same memory if it is as wide.
+	d_o: Place,
 	dq: Place,
 	dk: Place,
 	dv: Place,
+	/// Gradients of queries and keys before their heads were normalised, each with the scalars of its heads.
+	raw: Option<[(Place, Place); 2]>,
 	/// Gradients of the SwiGLU output and of its inputs.
 	d_ffn: [Place; 3],
 }
@@ -26,13 +31,21 @@ struct Temporaries {
 impl Temporaries {
 	fn new(builder: &mut Builder, sizes: &Sizes) -> Result<Self, ConfigError> {
 		let n = sizes.tokens;
+		let mut buffer = |cols| builder.buffer(n, cols);
+		let dh = buffer(sizes.dim)?;
+		let raw = match sizes.family.has_head_norms() {
+			true => Some([(buffer(sizes.q_dim)?, buffer(sizes.heads)?), (buffer(sizes.kv_dim)?, buffer(sizes.kv_heads)?)]),
+			false => None,
+		};
 		Ok(Self {
-			k: builder.buffer(n, 1)?,
-			dh: builder.buffer(n, sizes.dim)?,
-			dq: builder.buffer(n, sizes.dim)?,
-			dk: builder.buffer(n, sizes.kv_dim)?,
-			dv: builder.buffer(n, sizes.kv_dim)?,
-			d_ffn: [builder.buffer(n, sizes.ffn)?, builder.buffer(n, sizes.ffn)?, builder.buffer(n, sizes.ffn)?],
+			k: buffer(1)?,
+			dh,
+			d_o: if sizes.q_dim == sizes.dim { dh } else { buffer(sizes.q_dim)? },
+			dq: buffer(sizes.q_dim)?,
+			dk: buffer(sizes.kv_dim)?,
+			dv: buffer(sizes.kv_dim)?,
+			raw,
+			d_ffn: [buffer(sizes.ffn)?, buffer(sizes.ffn)?, buffer(sizes.ffn)?],
 		})
 	}
 }
@@ -54,7 +67,7 @@ impl Builder {
 		place: Place,
 	) -> Result<TensorId, ConfigError> {
 		let info = self.info(x)?;
-		let k = self.tensor(info.rows, 1, k)?;
+		let k = self.tensor(info.rows, self.heads_of(x, w)?, k)?;
 		let out = self.tensor(info.rows, info.cols, place)?;
 		self.stage(Op::RmsBackStats, rows_and([dy, x, r], w), &[k])?;
 		let before = dx.map(|dx| (dx, Access::SameRows));
@@ -63,7 +76,7 @@ impl Builder {
 		Ok(out)
 	}
 
-	/// Gradients of queries, keys and values before RoPE.
+	/// Gradients of queries and keys before RoPE, and of values.
 	fn attention_back(
 		&mut self,
 		sizes: &Sizes,
@@ -75,7 +88,7 @@ impl Builder {
 		let d = self.tensor(score_rows, 1, Place::Fused)?;
 		let dp = self.tensor(score_rows, sizes.seq, Place::Fused)?;
 		let ds = self.tensor(score_rows, sizes.seq, Place::Fused)?;
-		let dq = self.tensor(sizes.tokens, sizes.dim, at.dq)?;
+		let dq = self.tensor(sizes.tokens, sizes.q_dim, at.dq)?;
 		let dk = self.tensor(sizes.tokens, sizes.kv_dim, at.dk)?;
 		let dv = self.tensor(sizes.tokens, sizes.kv_dim, at.dv)?;
 		self.stage(Op::HeadDots, whole([d_o, values.o]), &[d])?;
@@ -98,7 +111,7 @@ impl Builder {
 	fn layer_back(
 		&mut self,
 		sizes: &Sizes,
-		[params, grads]: [&LayerParams; 2],
+		[params, grads]: [&LayerTensors<TensorId>; 2],
 		values: &LayerValues,
 		at: &Temporaries,
 		dx: TensorId,
@@ -116,9 +129,20 @@ impl Builder {
 		let norm2 = [dh, values.middle, params.norm2, values.norm2, grads.norm2];
 		let dx = self.norm_back(norm2, at.k, Some(dx), stream)?;
 
-		let d_o = self.back(dx, params.o, None, at.dh)?;
+		let d_o = self.back(dx, params.o, None, at.d_o)?;
 		self.product(Product::Tn, dx, values.o, None, grads.o)?;
-		let [dq, dk, dv] = self.attention_back(sizes, values, d_o, at)?;
+		let [mut dq, mut dk, dv] = self.attention_back(sizes, values, d_o, at)?;
+		let head_norms = params.head_norms.zip(grads.head_norms);
+		if let (Some(([wq, wk], [dwq, dwk])), Some([q, k]), Some(places)) = (head_norms, values.raw, at.raw) {
+			let [(q_place, q_scalars), (k_place, k_scalars)] = places;
+			dq = self.norm_back([dq, q.0, wq, q.1, dwq], q_scalars, None, q_place)?;
+			dk = self.norm_back([dk, k.0, wk, k.1, dwk], k_scalars, None, k_place)?;
+		}
+		if let Some(biases) = grads.biases {
+			for (dy, db) in [dq, dk, dv].into_iter().zip(biases) {
+				self.stage(Op::ColumnSums, whole([dy]), &[db])?;
+			}
+		}
 		let dh = self.back(dq, params.q, None, at.dh)?;
 		let dh = self.back(dk, params.k, Some(dh), at.dh)?;
 		let dh = self.back(dv, params.v, Some(dh), at.dh)?;
@@ -175,10 +199,10 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let mut builder = Builder::new(model)?;
 	let len = builder.len;
 	let [theta, first_moment, second_moment, gradient] = [builder.room(len)?, builder.room(len)?, builder.room(len)?, builder.room(len)?];
-	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
+	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
 	let first = builder.vector(Some(first_moment))?;
 	let second = builder.vector(Some(second_moment))?;
-	let grads = Params::new(builder.parameters(Some(gradient))?)?;
+	let grads = Params::new(&sizes, builder.parameters(Some(gradient))?)?;
 
 	let forward = builder.forward(&sizes, &params, true)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;

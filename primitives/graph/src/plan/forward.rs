@@ -5,7 +5,7 @@ use crate::{
 	class::Class,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Extent, Op, Place, Product, TensorId},
-	layout::TENSORS_PER_LAYER,
+	layout::LayerTensors,
 	validate::MAX_PROBABILITIES,
 };
 use alloc::vec::Vec;
@@ -14,37 +14,21 @@ use alloc::vec::Vec;
 pub(super) struct Params {
 	pub all: Vec<TensorId>,
 	pub embedding: TensorId,
-	pub layers: Vec<LayerParams>,
+	pub layers: Vec<LayerTensors<TensorId>>,
 	pub norm: TensorId,
 	/// The embedding itself for a tied model.
 	pub head: TensorId,
 }
 
-/// Those of one decoder layer.
-#[derive(Clone, Copy)]
-pub(super) struct LayerParams {
-	pub norm1: TensorId,
-	pub q: TensorId,
-	pub k: TensorId,
-	pub v: TensorId,
-	pub o: TensorId,
-	pub norm2: TensorId,
-	pub gate: TensorId,
-	pub up: TensorId,
-	pub down: TensorId,
-}
-
 impl Params {
-	/// Assigns roles to `all`, in the order of [`ParamLayout`].
-	pub fn new(all: Vec<TensorId>) -> Result<Self, ConfigError> {
-		let (&embedding, rest) = all.split_first().ok_or(ConfigError::Dimension)?;
-		let (layers, last) = rest.as_chunks::<TENSORS_PER_LAYER>();
-		let layers = layers
-			.iter()
-			.map(|&[norm1, q, k, v, o, norm2, gate, up, down]| LayerParams { norm1, q, k, v, o, norm2, gate, up, down })
-			.collect();
-		let &norm = last.first().ok_or(ConfigError::Dimension)?;
-		let head = last.get(1).copied().unwrap_or(embedding);
+	/// Assigns roles to `all`, in the order of [`crate::layout::ParamLayout`].
+	pub fn new(sizes: &Sizes, all: Vec<TensorId>) -> Result<Self, ConfigError> {
+		let mut rest = all.iter().copied();
+		let mut next = || rest.next().ok_or(ConfigError::Dimension);
+		let embedding = next()?;
+		let layers = (0..sizes.layers).map(|_| LayerTensors::in_order(sizes.family, &mut next)).collect::<Result<_, _>>()?;
+		let norm = next()?;
+		let head = if sizes.tied { embedding } else { next()? };
 		Ok(Self { embedding, layers, norm, head, all })
 	}
 }
@@ -57,6 +41,8 @@ pub(super) struct LayerBuffers {
 	q: Place,
 	k: Place,
 	v: Place,
+	/// Queries and keys before their heads are normalised, each with the factors of its heads.
+	raw: Option<[(Place, Place); 2]>,
 	o: Place,
 	/// The residual stream after attention.
 	middle: Place,
@@ -75,13 +61,18 @@ impl LayerBuffers {
 	fn new(builder: &mut Builder, sizes: &Sizes, stream: Option<Place>) -> Result<Self, ConfigError> {
 		let n = sizes.tokens;
 		let mut buffer = |cols| builder.buffer(n, cols);
+		let raw = match sizes.family.has_head_norms() {
+			true => Some([(buffer(sizes.q_dim)?, buffer(sizes.heads)?), (buffer(sizes.kv_dim)?, buffer(sizes.kv_heads)?)]),
+			false => None,
+		};
 		Ok(Self {
 			norm1: buffer(1)?,
 			h1: buffer(sizes.dim)?,
-			q: buffer(sizes.dim)?,
+			q: buffer(sizes.q_dim)?,
 			k: buffer(sizes.kv_dim)?,
 			v: buffer(sizes.kv_dim)?,
-			o: buffer(sizes.dim)?,
+			raw,
+			o: buffer(sizes.q_dim)?,
 			middle: stream.map_or_else(|| buffer(sizes.dim), Ok)?,
 			norm2: buffer(1)?,
 			h2: buffer(sizes.dim)?,
@@ -103,6 +94,8 @@ pub(super) struct LayerValues {
 	pub q: TensorId,
 	pub k: TensorId,
 	pub v: TensorId,
+	/// Queries and keys before their heads were normalised, each with the factors of its heads.
+	pub raw: Option<[(TensorId, TensorId); 2]>,
 	pub p: TensorId,
 	pub o: TensorId,
 	pub middle: TensorId,
@@ -168,14 +161,26 @@ impl Builder {
 		self.product(self.linear, x, w, start, y)
 	}
 
-	/// RMSNorm of `x`: the row factors and the result.
+	/// RMSNorm of `x`, of as many heads of a row as `w` goes into it: the factors and the result.
 	fn norm(&mut self, x: TensorId, w: TensorId, factors: Place, place: Place) -> Result<(TensorId, TensorId), ConfigError> {
 		let info = self.info(x)?;
-		let r = self.tensor(info.rows, 1, factors)?;
+		let r = self.tensor(info.rows, self.heads_of(x, w)?, factors)?;
 		let y = self.tensor(info.rows, info.cols, place)?;
 		self.stage(Op::RmsStats, rows([x]), &[r])?;
 		self.stage(Op::RmsApply, rows_and([x, r], w), &[y])?;
 		Ok((r, y))
+	}
+
+	/// Heads of a row of `x` that have a norm `w`.
+	pub(super) fn heads_of(&self, x: TensorId, w: TensorId) -> Result<u32, ConfigError> {
+		self.info(x)?.cols.checked_div(self.info(w)?.cols).ok_or(ConfigError::Dimension)
+	}
+
+	/// `x` with its bias, in place.
+	fn biased(&mut self, x: TensorId, bias: TensorId) -> Result<TensorId, ConfigError> {
+		let y = self.in_place(x)?;
+		self.stage(Op::AddBias, rows_and([x], bias), &[y])?;
+		Ok(y)
 	}
 
 	fn rope(&mut self, x: TensorId, heads: u32) -> Result<TensorId, ConfigError> {
@@ -189,7 +194,7 @@ impl Builder {
 		let score_rows = sizes.score_rows()?;
 		let [s, p] = [self.tensor(score_rows, sizes.seq, Place::Fused)?, self.tensor(score_rows, sizes.seq, Place::Fused)?];
 		let [max, sum] = [self.tensor(score_rows, 1, Place::Fused)?, self.tensor(score_rows, 1, Place::Fused)?];
-		let o = self.tensor(sizes.tokens, sizes.dim, place)?;
+		let o = self.tensor(sizes.tokens, sizes.q_dim, place)?;
 		self.stage(Op::Scores, whole([q, k]), &[s])?;
 		self.stage(Op::RowMax(Extent::Causal), rows([s]), &[max])?;
 		self.stage(Op::ExpSum(Extent::Causal), rows([s, max]), &[sum])?;
@@ -201,14 +206,28 @@ impl Builder {
 	fn layer(
 		&mut self,
 		sizes: &Sizes,
-		params: &LayerParams,
+		params: &LayerTensors<TensorId>,
 		at: &LayerBuffers,
 		x: TensorId,
 	) -> Result<(LayerValues, TensorId), ConfigError> {
 		let (norm1, h1) = self.norm(x, params.norm1, at.norm1, at.h1)?;
-		let q = self.linear(h1, params.q, None, at.q)?;
-		let k = self.linear(h1, params.k, None, at.k)?;
-		let v = self.linear(h1, params.v, None, at.v)?;
+		let [q_place, k_place] = at.raw.map_or([at.q, at.k], |raw| raw.map(|(place, _)| place));
+		let mut q = self.linear(h1, params.q, None, q_place)?;
+		let mut k = self.linear(h1, params.k, None, k_place)?;
+		let mut v = self.linear(h1, params.v, None, at.v)?;
+		if let Some([q_bias, k_bias, v_bias]) = params.biases {
+			(q, k, v) = (self.biased(q, q_bias)?, self.biased(k, k_bias)?, self.biased(v, v_bias)?);
+		}
+		let raw = match params.head_norms.zip(at.raw) {
+			Some(([q_norm, k_norm], [(_, q_factors), (_, k_factors)])) => {
+				let (q_raw, k_raw) = (q, k);
+				let (q_factors, q_out) = self.norm(q_raw, q_norm, q_factors, at.q)?;
+				let (k_factors, k_out) = self.norm(k_raw, k_norm, k_factors, at.k)?;
+				(q, k) = (q_out, k_out);
+				Some([(q_raw, q_factors), (k_raw, k_factors)])
+			}
+			None => None,
+		};
 		let q = self.rope(q, sizes.heads)?;
 		let k = self.rope(k, sizes.kv_heads)?;
 		let (o, p) = self.attention(sizes, [q, k, v], at.o)?;
@@ -219,7 +238,7 @@ impl Builder {
 		let h = self.tensor(sizes.tokens, sizes.ffn, at.h)?;
 		self.stage(Op::Swiglu, rows([gate, up]), &[h])?;
 		let out = self.linear(h, params.down, Some(middle), at.out)?;
-		Ok((LayerValues { x, norm1, h1, q, k, v, p, o, middle, norm2, h2, gate, up, h }, out))
+		Ok((LayerValues { x, norm1, h1, q, k, v, raw, p, o, middle, norm2, h2, gate, up, h }, out))
 	}
 
 	/// From tokens to logits. `keep`: every activation stays for the backward pass; otherwise layers share memory.
@@ -279,7 +298,7 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let sizes = Sizes::new(model, train.validation_batch(), train.seq_len)?;
 	let mut builder = Builder::new(model)?;
 	let theta = builder.room(builder.len)?;
-	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
+	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
 	let forward = builder.forward(&sizes, &params, false)?;
 	let logits = builder.logits_block(&sizes, false)?;
 	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, update: None });
@@ -299,7 +318,7 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 	let sizes = Sizes::new(model, 1, tokens)?;
 	let mut builder = Builder { linear: class.product(), ..Builder::new(model)? };
 	let theta = builder.room(builder.len)?;
-	let params = Params::new(builder.vector(Some(theta))?.ids().collect())?;
+	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
 	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;
 	builder.logits(&sizes, &params, tokens, false)?;
 	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.

@@ -7,7 +7,7 @@ mod outer;
 
 use crate::{
 	class::Class,
-	config::{Code, ConfigError, ModelConfig, TrainConfig},
+	config::{Code, ConfigError, Family, ModelConfig, TrainConfig},
 	graph::{Access, Node, Origin, Place, RowSlice, Stage, TensorId, TensorInfo},
 };
 use alloc::vec::Vec;
@@ -41,6 +41,7 @@ pub struct Sizes {
 	/// `batch * seq`.
 	pub tokens: u32,
 	pub(crate) dim: u32,
+	pub(crate) q_dim: u32,
 	pub(crate) kv_dim: u32,
 	pub(crate) ffn: u32,
 	/// Tokens of the vocabulary.
@@ -49,6 +50,7 @@ pub struct Sizes {
 	pub(crate) kv_heads: u32,
 	pub(crate) layers: u32,
 	pub(crate) tied: bool,
+	pub(crate) family: Family,
 }
 
 impl Sizes {
@@ -58,6 +60,7 @@ impl Sizes {
 			seq,
 			tokens: batch.checked_mul(seq).ok_or(ConfigError::TooLarge)?,
 			dim: model.dim,
+			q_dim: model.q_dim(),
 			kv_dim: model.kv_dim(),
 			ffn: model.ffn,
 			vocab: model.vocab,
@@ -65,6 +68,7 @@ impl Sizes {
 			kv_heads: model.kv_heads,
 			layers: model.layers,
 			tied: model.tied,
+			family: model.family,
 		})
 	}
 

@@ -1,6 +1,6 @@
 //! Operators that make a tile of the tiles at the same place, and row factors.
 
-use super::{Cached, Leaves, Malformed, Piece, Tile, NUMBERS, SIDE};
+use super::{Cached, Leaves, Malformed, Parameters, Piece, Tile, NUMBERS, SIDE};
 use crate::graph::{Op, TensorId};
 use alloc::{vec, vec::Vec};
 use neuroshard_kernels::{
@@ -36,17 +36,21 @@ impl Piece<'_> {
 		let mut out = vec![0.0; NUMBERS];
 		match self.stage.op {
 			Op::RmsApply => {
-				let (x, r, w) = (self.here(0, leaves)?, self.row_factors(1, leaves)?, self.one_row(2, leaves)?);
+				let (x, r, w) = (self.here(0, leaves)?, self.head_factors(1, leaves)?, self.head_weights(2, 1, leaves)?);
 				scalar::rms_apply(&x, &r, &w, &mut out);
 			}
 			Op::RmsBackApply => {
 				let (dy, x) = (self.here(0, leaves)?, self.here(1, leaves)?);
-				let (r, k, w) = (self.row_factors(2, leaves)?, self.row_factors(3, leaves)?, self.one_row(4, leaves)?);
+				let (r, k, w) = (self.head_factors(2, leaves)?, self.head_factors(3, leaves)?, self.head_weights(4, 2, leaves)?);
 				let start = if self.inputs().len() > 5 { Start::Existing } else { Start::Zero };
 				if start == Start::Existing {
 					out = self.here(5, leaves)?;
 				}
 				scalar::rms_backward_apply(RmsBackward { dy: &dy, x: &x, w: &w, r: &r, k: &k }, &mut out, start);
+			}
+			Op::AddBias => {
+				out = self.here(0, leaves)?;
+				scalar::add_bias(&mut out, &self.one_row(1, leaves)?);
 			}
 			Op::Rope { .. } | Op::RopeBack { .. } => self.turn(&mut out, leaves)?,
 			Op::Softmax => {
@@ -108,7 +112,8 @@ impl Piece<'_> {
 	/// RoPE, forward or back: an element turns with the one half a head away.
 	fn turn<L: Leaves>(&self, out: &mut [f32], leaves: &mut Cached<'_, L>) -> Result<(), L::Error> {
 		let (x, row): (TensorId, u32) = (self.input(0)?, self.cell.row);
-		let (head_dim, half) = (self.parameters.head_dim, self.parameters.head_dim / 2);
+		let Parameters { head_dim, rope_theta, rope_scaling, .. } = *self.parameters;
+		let half = head_dim / 2;
 		let back = matches!(self.stage.op, Op::RopeBack { .. });
 		let first = (row % self.parameters.sequence_tiles()) as usize * SIDE;
 		for (slot, column) in (self.cell.col as usize * SIDE..).take(SIDE).enumerate() {
@@ -118,7 +123,7 @@ impl Piece<'_> {
 			let own = column_of(leaves, x, row, column)?;
 			let other = column_of(leaves, x, row, partner)?;
 			for (position, (&own, &other)) in own.iter().zip(&other).enumerate() {
-				let (c, s) = rope_entry(self.parameters.rope_theta, head_dim, first + position, within % half);
+				let (c, s) = rope_entry(rope_theta, rope_scaling, head_dim, first + position, within % half);
 				// The lower half takes -x2 s, the upper one x1 s; backward it is the other way round.
 				let turned = if lower == back { other * s } else { -(other * s) };
 				out[position * SIDE + slot] = fma(own, c, turned);

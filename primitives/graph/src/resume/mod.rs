@@ -11,6 +11,7 @@ mod aggregate;
 mod attention;
 mod code;
 mod elementwise;
+mod heads;
 mod parameters;
 mod reduce;
 mod rows;
@@ -23,6 +24,7 @@ use crate::{
 	plan::Plan,
 };
 use alloc::{boxed::Box, collections::BTreeMap, vec, vec::Vec};
+use heads::Heads;
 use neuroshard_kernels::{
 	scalar,
 	shape::{MatDims, Start},
@@ -156,21 +158,28 @@ impl<'a> Job<'a> {
 		Some((info.rows.div_ceil(32), info.cols.div_ceil(32)))
 	}
 
+	/// Heads with a norm in a row, of the stage that makes the weight's gradient.
+	fn factors_per_row(&self, stage: &Stage) -> Option<u32> {
+		let &(factors, _) = self.plan.inputs(stage).get(2)?;
+		Some(self.plan.tensor(factors)?.cols)
+	}
+
 	/// Pieces that a cell is computed in, at least one; `None` for a cell of another plan.
 	pub fn pieces(&self, cell: Cell) -> Option<u32> {
 		let stage = self.stage(cell)?;
 		let input = |number| self.tiles(stage, number);
 		let sequence = self.parameters.sequence_tiles();
 		let count = match stage.op {
-			Op::Init | Op::RmsApply | Op::Rope { .. } | Op::RopeBack { .. } | Op::Softmax | Op::Swiglu | Op::SwigluBack => 1,
+			Op::Init | Op::RmsApply | Op::AddBias | Op::Rope { .. } | Op::RopeBack { .. } | Op::Softmax | Op::Swiglu | Op::SwigluBack => 1,
 			Op::Gather | Op::LossRows | Op::MeanLoss | Op::LossBack | Op::RmsBackApply | Op::ScoreBack => 1,
 			Op::ClipScale | Op::AdamW | Op::Delta | Op::Residual(_) | Op::Nesterov => 1,
 			Op::Encode(_) => code::PIECES,
-			Op::RmsStats | Op::RmsBackStats => input(0)?.1.div_ceil(WIDTH),
+			Op::RmsStats | Op::RmsBackStats => Heads::of(self.plan, stage, cell)?.tiles().div_ceil(WIDTH),
 			Op::RowMax(Extent::Row) | Op::ExpSum(Extent::Row) => input(0)?.1.div_ceil(WIDTH),
 			Op::RowMax(Extent::Causal) | Op::ExpSum(Extent::Causal) => (cell.row % sequence + 1).div_ceil(WIDTH),
 			Op::Product(Product::Nt | Product::Nn | Product::Int8) => input(0)?.1.div_ceil(WIDTH),
-			Op::Product(Product::Tn) | Op::RmsWeightGrad | Op::ScatterAdd => input(0)?.0.div_ceil(WIDTH),
+			Op::Product(Product::Tn) | Op::ScatterAdd | Op::ColumnSums => input(0)?.0.div_ceil(WIDTH),
+			Op::RmsWeightGrad => self.factors_per_row(stage)?.checked_mul(input(0)?.0)?.div_ceil(WIDTH),
 			Op::Scores | Op::ProbabilityBack if cell.col > cell.row % sequence => 1,
 			Op::Scores | Op::ProbabilityBack | Op::HeadDots => self.parameters.head_pieces(),
 			Op::Context | Op::QueryBack => attention::row_pieces(&self.parameters, cell),
@@ -197,8 +206,9 @@ impl<'a> Job<'a> {
 	pub fn state_len(&self, cell: Cell) -> Option<usize> {
 		let stage = self.stage(cell)?;
 		Some(match stage.op {
-			Op::RmsStats | Op::RmsBackStats | Op::ExpSum(_) | Op::HeadDots => SIDE * 16,
-			Op::RowMax(_) | Op::RmsWeightGrad => SIDE,
+			Op::RmsStats | Op::RmsBackStats => Heads::of(self.plan, stage, cell)?.state_len(),
+			Op::ExpSum(_) | Op::HeadDots => SIDE * 16,
+			Op::RowMax(_) | Op::RmsWeightGrad | Op::ColumnSums => SIDE,
 			// The sum of finished segments, and the segment under way.
 			Op::Product(Product::Tn) if sums::segmented(self.tiles(stage, 0)?.0) => 2 * NUMBERS,
 			_ => NUMBERS,
@@ -250,6 +260,7 @@ impl Piece<'_> {
 			Op::RowMax(extent) => self.row_max(extent, state, leaves),
 			Op::ExpSum(extent) => self.exp_sum(extent, state, leaves),
 			Op::RmsWeightGrad => self.rms_weight_grad(state, leaves),
+			Op::ColumnSums => self.column_sums(state, leaves),
 			Op::Scores => self.scores(true, state, leaves),
 			Op::ProbabilityBack => self.scores(false, state, leaves),
 			Op::HeadDots => self.head_dots(state, leaves),

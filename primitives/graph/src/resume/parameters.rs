@@ -3,7 +3,7 @@
 use crate::config::{ConfigError, ModelConfig, TrainConfig};
 use alloc::vec::Vec;
 use neuroshard_kernels::{
-	schedule::{bias_correction, complement, decay_factor, reciprocal, LearningRate},
+	schedule::{bias_correction, complement, decay_factor, reciprocal, LearningRate, RopeScaling},
 	shape::AdamW,
 };
 
@@ -23,6 +23,7 @@ pub struct Parameters {
 	/// Numbers in a head.
 	pub head_dim: usize,
 	pub(crate) rope_theta: u32,
+	pub(crate) rope_scaling: RopeScaling,
 	/// Added under the root of a norm.
 	pub norm_eps: f32,
 	/// One by the tokens of a batch.
@@ -88,6 +89,7 @@ impl Parameters {
 			kv_heads: size(model.kv_heads)?,
 			head_dim: size(model.head_dim())?,
 			rope_theta: model.rope_theta,
+			rope_scaling: model.rope_scaling.into(),
 			norm_eps: model.norm_eps.get(),
 			inverse_tokens: reciprocal(tokens),
 			clip: train.clip.get(),

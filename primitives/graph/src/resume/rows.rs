@@ -3,14 +3,10 @@
 use super::{begun, column, Cached, Leaves, Malformed, Piece, SIDE, WIDTH};
 use crate::graph::Extent;
 use alloc::{vec, vec::Vec};
-use neuroshard_kernels::{
-	math::exp,
-	num::{max, sqrt},
-	scalar::Lanes,
-};
+use neuroshard_kernels::{math::exp, num::max, scalar::Lanes};
 
 /// Lanes of a row.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// The lanes of 32 rows.
 pub(super) struct RowLanes([Lanes; SIDE]);
@@ -66,41 +62,6 @@ impl Piece<'_> {
 				(position + 1).saturating_sub(columns.start).min(columns.len())
 			}
 		}
-	}
-
-	/// `x -> r`.
-	pub(super) fn rms_stats<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		let columns = self.columns(Extent::Row)?;
-		let x = leaves.columns(self.input(0)?, self.cell.row, columns.start, columns.len())?;
-		let mut lanes = RowLanes::resume(self.piece, state);
-		for (row, x) in x.chunks_exact(columns.len()).enumerate() {
-			for (element, &x) in columns.clone().zip(x) {
-				lanes.row(row).add_product(element, x, x);
-			}
-		}
-		let (dim, eps) = (self.parameters.dim as f32, self.parameters.norm_eps);
-		Ok(lanes.leave(self.last(), |_, sum| 1.0 / sqrt(sum / dim + eps)))
-	}
-
-	/// `dy, x, r, w -> k`.
-	pub(super) fn rms_back_stats<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		let columns = self.columns(Extent::Row)?;
-		let (first, count) = (columns.start, columns.len());
-		let dy = leaves.columns(self.input(0)?, self.cell.row, first, count)?;
-		let x = leaves.columns(self.input(1)?, self.cell.row, first, count)?;
-		let w = leaves.columns(self.input(3)?, 0, first, count)?;
-		let mut lanes = RowLanes::resume(self.piece, state);
-		for (row, (dy, x)) in dy.chunks_exact(count).zip(x.chunks_exact(count)).enumerate() {
-			for (((element, &dy), &x), &w) in columns.clone().zip(dy).zip(x).zip(&w) {
-				lanes.row(row).add_product(element, dy * w, x);
-			}
-		}
-		let factors = if self.last() { leaves.tile(self.input(2)?, self.cell.row, 0)?.to_vec() } else { Vec::new() };
-		let dim = self.parameters.dim as f32;
-		Ok(lanes.leave(self.last(), |row, sum| {
-			let r = factors[row * SIDE];
-			(sum / dim) * ((r * r) * r)
-		}))
 	}
 
 	/// `x -> max`.

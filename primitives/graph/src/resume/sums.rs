@@ -1,10 +1,9 @@
-//! Matrix products and the gradient of an RMSNorm weight: chains along the inner dimension.
+//! Matrix products and the gradient of a bias: chains along the inner dimension.
 
 use super::{add_row_products, begun, Cached, Leaves, Malformed, Piece, NUMBERS, SIDE, WIDTH};
 use crate::graph::Product;
 use alloc::{vec, vec::Vec};
 use neuroshard_kernels::{
-	num::fma,
 	scalar,
 	shape::{MatDims, Start, SEGMENT},
 };
@@ -77,19 +76,14 @@ impl Piece<'_> {
 		Ok(state)
 	}
 
-	/// `dy, x, r -> dw`: one row of chains over the tokens.
-	pub(super) fn rms_weight_grad<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
-		let [dy, x, r] = [self.input(0)?, self.input(1)?, self.input(2)?];
+	/// `dy -> db`: one row of chains over the tokens.
+	pub(super) fn column_sums<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let dy = self.input(0)?;
 		let tiles = self.plan.tensor(dy).ok_or(Malformed)?.rows.div_ceil(32);
 		let mut sums = begun(self.piece, state, SIDE);
 		for row in self.span(tiles, WIDTH) {
-			let dy = *leaves.tile(dy, row, self.cell.col)?;
-			let x = *leaves.tile(x, row, self.cell.col)?;
-			let r = leaves.tile(r, row, 0)?;
-			for ((dy, x), r) in dy.chunks_exact(SIDE).zip(x.chunks_exact(SIDE)).zip(r.chunks_exact(SIDE)) {
-				for ((sum, &dy), &x) in sums.iter_mut().zip(dy).zip(x) {
-					*sum = fma(dy, x * r[0], *sum);
-				}
+			for dy in leaves.tile(dy, row, self.cell.col)?.chunks_exact(SIDE) {
+				scalar::add_assign(&mut sums, dy);
 			}
 		}
 		if self.last() {

@@ -1,11 +1,21 @@
 //! Configurations that several tests use.
 #![allow(dead_code, reason = "every test binary compiles this module and uses a part of it")]
 
-use neuroshard_graph::{ModelConfig, Robust, Rule, TrainConfig, F32};
+use neuroshard_graph::{Family, ModelConfig, Robust, RopeScaling, Rule, TrainConfig, F32};
 
 /// Two layers, grouped-query attention, tied head: 47,520 parameters.
 pub fn tiny_model() -> ModelConfig {
 	ModelConfig { dim: 64, layers: 2, heads: 4, ffn: 96, max_seq: 64, ..ModelConfig::tiny() }
+}
+
+/// A model with biases, and one with norms of heads, whose heads are not as wide together as the residual stream and turn by scaled angles.
+pub fn other_families() -> [ModelConfig; 2] {
+	let llama3 = RopeScaling::Llama3 { factor: F32::new(8.0), low: F32::new(1.0), high: F32::new(4.0), original: 32 };
+	let linear = RopeScaling::Linear { factor: F32::new(2.5) };
+	[
+		ModelConfig { family: Family::Qwen2, head_dim: Some(48), rope_scaling: linear, ..tiny_model() },
+		ModelConfig { family: Family::Qwen3, head_dim: Some(32), rope_scaling: llama3, tied: false, ..tiny_model() },
+	]
 }
 
 /// Two sequences of 32 tokens per step.

@@ -11,7 +11,10 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
-use crate::{kat_int8_suite, kat_suite, math, num, scalar, schedule};
+use crate::{
+	kat_int8_suite, kat_suite, math, num, scalar,
+	schedule::{self, RopeScaling},
+};
 use alloc::{vec, vec::Vec};
 #[doc(hidden)]
 pub use inputs::{Digest, Inputs};
@@ -117,9 +120,17 @@ pub fn functions(inputs: &mut Inputs, vectors: usize) -> Vec<Answer> {
 	digest.add(&[64, 48, 2].map(schedule::attention_scale));
 	let (mut cos, mut sin) = (vec![0.0; 16 * 24], vec![0.0; 16 * 24]);
 	for (theta, first) in [(10_000, 0), (500_000, 100_000)] {
-		schedule::rope_tables(theta, 48, first, &mut cos, &mut sin);
+		schedule::rope_tables(theta, RopeScaling::None, 48, first, &mut cos, &mut sin);
 		digest.add(&cos);
 		digest.add(&sin);
+	}
+	// A few positions show what scaling does.
+	let llama3 = RopeScaling::Llama3 { factor: 8.0, low: 1.0, high: 4.0, original: 8_192 };
+	for (theta, scaling, first) in [(1_000_000, RopeScaling::Linear { factor: 3.0 }, 7), (500_000, llama3, 100_000)] {
+		let (cos, sin) = (&mut cos[..2 * 24], &mut sin[..2 * 24]);
+		schedule::rope_tables(theta, scaling, 48, first, cos, sin);
+		digest.add(cos);
+		digest.add(sin);
 	}
 	answers.push(("schedule", digest.finish()));
 	answers

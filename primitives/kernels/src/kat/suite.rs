@@ -87,7 +87,7 @@ macro_rules! kat_suite {
 			digest.add(&y);
 			$($target)* rms_apply(&x, &r, &w, &mut y);
 			digest.add(&y);
-			$($target)* rms_weight_grad(&dy, &x, &r, &mut dw, Start::Existing);
+			$($target)* rms_weight_grad(&dy, &x, &r, 1, &mut dw, Start::Existing);
 			digest.add(&dw);
 			$answers.push((name, digest.finish()));
 		}
@@ -95,7 +95,7 @@ macro_rules! kat_suite {
 		let mut digest = Digest::new();
 		let dims = RopeDims { seq: 5, heads: 3, head_dim: 36 };
 		let (mut cos, mut sin) = (vec![0.0; 5 * 18], vec![0.0; 5 * 18]);
-		schedule::rope_tables(10_000, 36, 3, &mut cos, &mut sin);
+		schedule::rope_tables(10_000, schedule::RopeScaling::None, 36, 3, &mut cos, &mut sin);
 		let mut x = $inputs.tensor(2 * 5 * 3 * 36, Some(20));
 		$($target)* rope_forward(dims, &mut x, &cos, &sin);
 		digest.add(&x);
@@ -203,6 +203,19 @@ macro_rules! kat_suite {
 			digest.add(&c);
 		}
 		$answers.push(("matmul_blocks", digest.finish()));
+
+		let mut digest = Digest::new();
+		let (rows, heads, dim) = (7, 3, 19);
+		let [mut x, dy] = [0; 2].map(|_| $inputs.tensor(rows * heads * dim, Some(100)));
+		let (b, r, mut dw) = ($inputs.tensor(heads * dim, Some(30)), $inputs.tensor(rows * heads, None), $inputs.tensor(dim, None));
+		let mut db = vec![0.0; heads * dim];
+		$($target)* add_bias(&mut x, &b);
+		digest.add(&x);
+		$($target)* column_sums(&dy, &mut db);
+		digest.add(&db);
+		$($target)* rms_weight_grad(&dy, &x, &r, heads, &mut dw, Start::Existing);
+		digest.add(&dw);
+		$answers.push(("biases_and_heads", digest.finish()));
 	}};
 }
 

@@ -87,11 +87,13 @@ broken! {
 	rms_apply(x: &[f32], r: &[f32], w: &[f32], y: &mut [f32]) -> (y);
 	rms_backward_stats(dy: &[f32], x: &[f32], w: &[f32], r: &[f32], k: &mut [f32]) -> (k);
 	rms_backward_apply(input: RmsBackward, dx: &mut [f32], start: Start) -> (dx);
-	rms_weight_grad(dy: &[f32], x: &[f32], r: &[f32], dw: &mut [f32], start: Start) -> (dw);
+	rms_weight_grad(dy: &[f32], x: &[f32], r: &[f32], heads: usize, dw: &mut [f32], start: Start) -> (dw);
 	rope_forward(dims: RopeDims, x: &mut [f32], cos: &[f32], sin: &[f32]) -> (x);
 	rope_backward(dims: RopeDims, dy: &mut [f32], cos: &[f32], sin: &[f32]) -> (dy);
 	swiglu_forward(gate: &[f32], up: &[f32], h: &mut [f32]) -> (h);
 	swiglu_backward(dh: &[f32], gate: &[f32], up: &[f32], d_gate: &mut [f32], d_up: &mut [f32]) -> (d_gate, d_up);
+	add_bias(x: &mut [f32], b: &[f32]) -> (x);
+	column_sums(dy: &[f32], db: &mut [f32]) -> (db);
 	add_assign(x: &mut [f32], y: &[f32]) -> (x);
 	sub(a: &[f32], b: &[f32], out: &mut [f32]) -> (out);
 	embedding_gather(table: &[f32], dim: usize, ids: &[u32], out: &mut [f32]) -> (out);

@@ -3,6 +3,7 @@
 mod activation;
 mod aggregate;
 mod attention;
+mod bias;
 mod code;
 mod embedding;
 mod int8;
@@ -20,6 +21,7 @@ pub use aggregate::{
 	weighted_sum, Move, Squares,
 };
 pub use attention::{attention_backward, attention_decode, attention_forward, AttentionBackward};
+pub use bias::{add_bias, column_sums};
 pub use code::{cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_scale, top_decode, top_encode, top_entries, INT8_CODE};
 pub use embedding::{embedding_gather, embedding_scatter_add};
 pub use int8::{matmul_int8, Group};

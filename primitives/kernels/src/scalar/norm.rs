@@ -1,4 +1,6 @@
 //! RMSNorm (rule 11): statistics of rows and element-wise parts as separate operators.
+//!
+//! For norms of heads, the heads of a tensor's rows are the rows here.
 
 use super::reduce::dot;
 use crate::{
@@ -75,16 +77,21 @@ pub fn rms_backward_apply(input: RmsBackward, dx: &mut [f32], start: Start) {
 	}
 }
 
-/// Gradient of the weight: a chain `fma(dy, x * r, dw)` over the rows, ascending, for each column.
-pub fn rms_weight_grad(dy: &[f32], x: &[f32], r: &[f32], dw: &mut [f32], start: Start) {
+/// Gradient of the weight: a chain `fma(dy, x * r, dw)` for each column of a head, over the heads ascending and, for each, over the rows ascending.
+///
+/// `dy` and `x` are `[rows, heads * dim]`, `r` is `[rows, heads]`, `dw` `[dim]`. A norm of whole rows has one head.
+pub fn rms_weight_grad(dy: &[f32], x: &[f32], r: &[f32], heads: usize, dw: &mut [f32], start: Start) {
 	let dim = dw.len();
-	assert!(x.len() == r.len() * dim && dy.len() == x.len(), "shape");
+	assert!(heads > 0 && r.len().is_multiple_of(heads) && x.len() == r.len() * dim && dy.len() == x.len(), "shape");
 	if start == Start::Zero {
 		dw.fill(0.0);
 	}
-	for ((dy, x), &r) in dy.chunks_exact(dim).zip(x.chunks_exact(dim)).zip(r) {
-		for ((&dy, &x), dw) in dy.iter().zip(x).zip(dw.iter_mut()) {
-			*dw = fma(dy, x * r, *dw);
+	for head in 0..heads {
+		let rows = dy.chunks_exact(dim).zip(x.chunks_exact(dim)).zip(r);
+		for ((dy, x), &r) in rows.skip(head).step_by(heads) {
+			for ((&dy, &x), dw) in dy.iter().zip(x).zip(dw.iter_mut()) {
+				*dw = fma(dy, x * r, *dw);
+			}
 		}
 	}
 }

@@ -53,8 +53,8 @@ fn config() -> RunConfig {
 			ffn: 32,
 			max_seq: 32,
 			tied: true,
-			rope_theta: 10_000,
 			norm_eps: zero,
+			..ModelConfig::tiny()
 		},
 		train: TrainConfig {
 			arithmetic_version: 1,
