@@ -1,5 +1,6 @@
 //! How fast this machine trains, against candle's autograd on the same model, and what committing states costs.
 
+use neuroshard_compute::exec::StepMemory;
 use neuroshard_graph::{ModelConfig, TrainConfig};
 use neuroshard_training::{
 	checkpoint::{Checkpoint, CheckpointError},
@@ -60,6 +61,8 @@ pub struct Report {
 	pub parameters: u64,
 	/// Threads of either side.
 	pub threads: usize,
+	/// Bytes of our arena.
+	pub arena_bytes: usize,
 	/// Tokens of a step.
 	pub tokens: u64,
 	/// Steps timed together on either side.
@@ -90,8 +93,12 @@ impl fmt::Display for Report {
 	fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
 		writeln!(
 			f,
-			"{} parameters, {} tokens a step, {} threads, {} repetitions",
-			self.parameters, self.tokens, self.threads, self.repetitions
+			"{} parameters, {} tokens a step, {} threads, {} repetitions, {} MiB of memory for our steps",
+			self.parameters,
+			self.tokens,
+			self.threads,
+			self.repetitions,
+			self.arena_bytes >> 20
 		)?;
 		let mut line = |name: &str, timing: &Timing| {
 			let (rate, milliseconds) = (timing.rate(self.tokens), 1e3 * timing.median.as_secs_f64());
@@ -109,9 +116,9 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// [`BenchError`].
-pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, repetitions: u32) -> Result<Report, BenchError> {
+pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, memory: StepMemory, repetitions: u32) -> Result<Report, BenchError> {
 	let theta = Checkpoint::genesis(0, model, train, threads)?.params;
-	let mut engine = Engine::new(model, train, threads)?;
+	let mut engine = Engine::with_memory(model, train, threads, memory)?;
 	engine.load(&theta)?;
 	let mut peer = AutogradTrainer::new(model, engine.layout(), &theta, train)?;
 	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
@@ -138,6 +145,7 @@ pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, repetitio
 	Ok(Report {
 		parameters: model.parameters(),
 		threads,
+		arena_bytes: engine.arena_bytes(),
 		tokens: train.tokens_per_step(),
 		repetitions,
 		ours: timing(ours)?,
@@ -186,6 +194,7 @@ mod tests {
 		let report = Report {
 			parameters: 1,
 			threads: 2,
+			arena_bytes: 3 << 20,
 			tokens: 1000,
 			repetitions: 3,
 			ours: milliseconds(&[300, 100, 200]).unwrap(),
@@ -196,6 +205,9 @@ mod tests {
 		assert_eq!(report.ratio(), 2.5);
 		assert!((report.commit_overhead() - 1.0).abs() < 1e-9);
 		let text = report.to_string();
-		assert!(text.contains("5000 tokens/s") && text.contains("spread 100%") && text.contains("2.50 times"), "{text}");
+		assert!(
+			text.contains("3 MiB") && text.contains("5000 tokens/s") && text.contains("spread 100%") && text.contains("2.50 times"),
+			"{text}"
+		);
 	}
 }

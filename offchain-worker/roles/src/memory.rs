@@ -1,7 +1,8 @@
 //! Memory that a run takes, known from its configuration before anything of it is allocated: what does not fit would end the whole process.
 
 use super::WorkerError;
-use neuroshard_graph::{plan::Plan, ConfigError, ParamLayout};
+use neuroshard_compute::exec::StepMemory;
+use neuroshard_graph::{plan::Plan, ConfigError, ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_types::run::RunConfig;
 
 /// Bytes of a number.
@@ -21,11 +22,17 @@ const CASE_VECTORS: u64 = 5;
 const OUTER_VECTORS: u64 = 6;
 
 /// Least memory that a run takes, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Needs {
-	/// To train, and to apply as many deltas as a round of the run has at least.
-	training: u64,
-	/// To recompute one claim, as in a dispute.
+	model: ModelConfig,
+	train: TrainConfig,
+	/// Arena of training steps with a whole batch and all of its activations at once.
+	steps: u64,
+	/// Arena of validation.
+	validation: u64,
+	/// Beside the arena, to train and to apply as many deltas as a round of the run has at least.
+	beside: u64,
+	/// To recompute one claim, as in a dispute: all of a step is at hand there.
 	case: u64,
 	/// A vector of the model's size.
 	vector: u64,
@@ -51,21 +58,37 @@ impl Needs {
 		let overlap = if config.overlaps { OVERLAP_VECTORS } else { 0 };
 		let bridge = if config.takes_bridges() { BRIDGE_VECTORS } else { 0 };
 		let beside = [deltas, residuals, overlap, bridge].into_iter().fold(TRAINING_VECTORS, u64::saturating_add);
-		let training = steps.max(validation).saturating_add(vectors(beside));
 		Ok(Self {
-			training: training.saturating_add(blob.saturating_mul(2)),
+			model: model.clone(),
+			train: train.clone(),
+			steps,
+			validation,
+			beside: vectors(beside).saturating_add(blob.saturating_mul(2)),
 			case: steps.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals))),
 			vector,
 			blob,
 		})
 	}
 
-	/// Checks that a participant fits into `available` bytes, if these are known: it trains, and defends a claim beside that.
+	/// The fastest way to spend memory on training steps with which a participant fits into `available` bytes, if these are known: it trains, and
+	/// defends a claim beside that.
 	///
 	/// # Errors
 	/// [`WorkerError::TooLittleMemory`].
-	pub(super) fn check_participant(&self, available: Option<u64>) -> Result<(), WorkerError> {
-		check(self.training.saturating_add(self.case), available)
+	pub(super) fn participant(&self, available: Option<u64>) -> Result<StepMemory, WorkerError> {
+		let needed = |steps: u64| steps.max(self.validation).saturating_add(self.beside).saturating_add(self.case);
+		let mut least = check(needed(self.steps), available);
+		// The rest of what a run takes may be too much by itself; to know this takes no plan.
+		if least.is_err() && check(needed(0), available).is_ok() {
+			for way in StepMemory::ways(&self.train).skip(1) {
+				let Ok(elements) = way.arena_len(&self.model, &self.train) else { continue };
+				least = check(needed(elements.saturating_mul(F32_BYTES)), available);
+				if least.is_ok() {
+					return Ok(way);
+				}
+			}
+		}
+		least.map(|()| StepMemory::default())
 	}
 
 	/// The same for a claim that is recomputed.
@@ -120,13 +143,30 @@ mod tests {
 		let (arena, vector) = (engine.arena_bytes() as u64, 4 * engine.layout().len() as u64);
 		// Two participants at least, and a bridge.
 		let training = arena + 12 * vector + 2 * engine.layout().encoded_len() as u64;
-		assert_eq!(needs.training, training);
+		assert_eq!(needs.steps.max(needs.validation) + needs.beside, training);
 		assert!(needs.case <= arena + 5 * vector && needs.case > 5 * vector);
-		let whole = needs.training + needs.case;
-		needs.check_participant(Some(whole)).unwrap();
-		let refused = needs.check_participant(Some(whole - 1));
-		assert!(matches!(refused, Err(WorkerError::TooLittleMemory { needed, available }) if (needed, available) == (whole, whole - 1)));
-		needs.check_participant(None).unwrap();
+		let whole = training + needs.case;
+		for enough in [Some(whole), None] {
+			assert_eq!(needs.participant(enough).unwrap(), StepMemory::default());
+		}
+	}
+
+	#[test]
+	fn steps_take_less_memory_where_a_machine_has_less_down_to_the_least_there_is() {
+		let mut config = config();
+		(config.train.batch, config.model.layers) = (64, 4);
+		let needs = Needs::of(&config).unwrap();
+		let engine =
+			|memory| Engine::with_memory(&config.model, &config.train, 1, memory).unwrap().arena_bytes() as u64 + needs.beside + needs.case;
+		let half = StepMemory { micro_batch: Some(32), recompute: false };
+		let least = StepMemory { micro_batch: Some(1), recompute: true };
+		assert!(engine(least) < engine(half) && engine(half) < engine(StepMemory::default()));
+		for (memory, fits) in [(StepMemory::default(), true), (half, true), (half, false), (least, true)] {
+			let chosen = needs.participant(Some(engine(memory) - u64::from(!fits))).unwrap();
+			assert_eq!(chosen == memory, fits, "{chosen:?}");
+		}
+		let refused = needs.participant(Some(engine(least) - 1));
+		assert!(matches!(refused, Err(WorkerError::TooLittleMemory { needed, .. }) if needed == engine(least)), "{refused:?}");
 	}
 
 	#[test]
@@ -137,8 +177,8 @@ mod tests {
 		assert!((1 << 30..=1 << 31).contains(&parameters), "{parameters}");
 		let needs = Needs::of(&config).unwrap();
 		// Eight vectors and two deltas, the parameters, both moments and the gradients in the arena, and two blobs.
-		assert!(needs.training >= 16 * 4 * parameters, "{needs:?}");
-		assert!(needs.check_participant(Some(64 << 30)).is_err() && needs.check_case(Some(16 << 30)).is_err());
+		assert!(needs.steps + needs.beside >= 16 * 4 * parameters, "{needs:?}");
+		assert!(needs.participant(Some(64 << 30)).is_err() && needs.check_case(Some(16 << 30)).is_err());
 	}
 
 	#[test]

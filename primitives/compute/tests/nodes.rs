@@ -200,7 +200,7 @@ impl Interpreter<'_> {
 			Op::RmsWeightGrad => {
 				scalar::rms_weight_grad(input(0), input(1), input(2), self.cols(node.inputs[2].tensor), &mut out, Start::Zero)
 			}
-			Op::ColumnSums => scalar::column_sums(input(0), &mut out),
+			Op::ColumnSums => scalar::column_sums(input(0), &mut out, Start::Zero),
 			Op::ScatterAdd => {
 				start(2, &mut out);
 				for (&id, dx) in self.ids.iter().zip(input(0).chunks(dim)) {

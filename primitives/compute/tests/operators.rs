@@ -295,12 +295,12 @@ fn biases_and_their_gradients_agree_for_odd_shapes() {
 			let (x, b) = (inputs.tensor(rows * cols, kind), inputs.tensor(cols, kind));
 			let (mut expected, mut sums) = (x.clone(), vec![0.0; cols]);
 			scalar::add_bias(&mut expected, &b);
-			scalar::column_sums(&x, &mut sums);
+			scalar::column_sums(&x, &mut sums, Start::Zero);
 			for exec in &execs {
 				let (mut got, mut got_sums) = (x.clone(), vec![f32::NAN; cols]);
 				exec.add_bias(&mut got, &b);
 				same("add_bias", exec, &expected, &got);
-				exec.column_sums(&x, &mut got_sums);
+				exec.column_sums(&x, &mut got_sums, Start::Zero);
 				same("column_sums", exec, &sums, &got_sums);
 			}
 		}
@@ -309,7 +309,7 @@ fn biases_and_their_gradients_agree_for_odd_shapes() {
 	let (mut x, mut sums) = ([1.0, 2.0, 3.0, 4.0], [9.0; 2]);
 	exec.add_bias(&mut x, &[10.0, 20.0]);
 	assert_eq!(x, [11.0, 22.0, 13.0, 24.0]);
-	exec.column_sums(&x, &mut sums);
+	exec.column_sums(&x, &mut sums, Start::Zero);
 	assert_eq!(sums, [24.0, 46.0]);
 }
 

@@ -56,8 +56,13 @@ impl ThreadState {
 		if self.engine.as_ref().is_none_or(|(other, _)| *other != run) {
 			// Two arenas at a time could be more than the machine has.
 			self.clear();
-			Needs::of(config).map_err(|error| EngineError::Setup(error.into()))?.check_participant((self.available)())?;
-			self.engine = Some((run, Engine::new(&config.model, &config.train, self.threads)?));
+			let memory = Needs::of(config).map_err(|error| EngineError::Setup(error.into()))?.participant((self.available)())?;
+			if let Some(sequences) = memory.micro_batch {
+				tracing::info!(run, sequences, recompute = memory.recompute, "memory is short: steps are taken in micro-batches");
+			} else if memory.recompute {
+				tracing::info!(run, "memory is short: steps compute activations again");
+			}
+			self.engine = Some((run, Engine::with_memory(&config.model, &config.train, self.threads, memory)?));
 		}
 		match &mut self.engine {
 			Some((_, engine)) => Ok(Prepared { engine, current: &mut self.current, before: &mut self.before, next: &mut self.next }),

@@ -9,7 +9,7 @@ pub mod autograd;
 use arena::ArenaTensor;
 use candle_core::Device;
 use neuroshard_compute::{
-	exec::{Exec, ExecError, SetupError, StepError, StepOutcome, Trainer, ValidationError, Validator},
+	exec::{Exec, ExecError, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError, Validator},
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 };
 use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
@@ -70,8 +70,16 @@ impl Engine {
 	/// # Errors
 	/// [`EngineError`] for a refused configuration, no threads, or too little memory.
 	pub fn new(model: &ModelConfig, train: &TrainConfig, threads: usize) -> Result<Self, EngineError> {
+		Self::with_memory(model, train, threads, StepMemory::default())
+	}
+
+	/// The same, whose training steps spend memory as `memory` says.
+	///
+	/// # Errors
+	/// As [`Engine::new`]; [`SetupError::MicroBatch`].
+	pub fn with_memory(model: &ModelConfig, train: &TrainConfig, threads: usize, memory: StepMemory) -> Result<Self, EngineError> {
 		let exec = Arc::new(Exec::new(threads)?);
-		let trainer = Trainer::new(exec.clone(), model, train)?;
+		let trainer = Trainer::with_memory(exec.clone(), model, train, memory)?;
 		let validator = Validator::new(exec.clone(), model, train)?;
 		let arena = ArenaTensor::new(trainer.arena_len().max(validator.arena_len()), &Device::Cpu)?;
 		let delta_layout = ParamLayout::of_deltas(model, train).map_err(SetupError::from)?;

@@ -5,15 +5,19 @@ use crate::native::Exec;
 use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
 use std::ops::Range;
 
-/// The head's inputs: all rows of a batch.
+/// The head's inputs: rows of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct Head<'a> {
-	/// `[tokens, dim]` normalised activations.
+	/// `[rows, dim]` normalised activations.
 	pub h: &'a [f32],
 	/// `[vocab, dim]` weights.
 	pub w: &'a [f32],
 	/// The token that follows each row.
 	pub targets: &'a [u32],
+	/// Rows of the batch before them.
+	pub first: usize,
+	/// Rows of the whole batch.
+	pub tokens: usize,
 }
 
 /// What is measured of each row of logits.
@@ -28,40 +32,37 @@ pub(super) struct Rows<'a> {
 
 /// Gradients of the mean loss.
 pub(super) struct Gradients<'a> {
-	/// `[tokens, dim]`, of the normalised activations.
+	/// `[rows, dim]`, of the normalised activations.
 	pub dh: &'a mut [f32],
 	/// `[vocab, dim]`, of the weights.
 	pub dw: &'a mut [f32],
 	/// As `dw`, for what a later segment of the chains over tokens sums up; empty if there is none.
 	pub later: &'a mut [f32],
-	/// Reciprocal of the number of tokens.
+	/// Reciprocal of the number of the batch's tokens.
 	pub inverse_tokens: f32,
 }
 
-/// Rows of a batch in blocks of at most `most`, none of which reaches into two segments of the chains over tokens.
-pub(crate) fn blocks(tokens: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-	(0..tokens).step_by(SEGMENT).flat_map(move |first| {
-		let end = tokens.min(first + SEGMENT);
+/// Rows `all` of a batch in blocks of at most `most`, none of which reaches into two segments of the chains over tokens.
+pub(crate) fn blocks(all: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
+	let segments =
+		core::iter::successors(Some(all.start), |first| Some((first / SEGMENT + 1) * SEGMENT)).take_while(move |first| *first < all.end);
+	segments.flat_map(move |first| {
+		let end = all.end.min((first / SEGMENT + 1) * SEGMENT);
 		(first..end).step_by(most).map(move |first| first..end.min(first + most))
 	})
 }
 
-/// Adds what the rows of block `at` of `tokens` rows give to the gradient of the head: after the last block `dw` is what `matmul_tn` makes of all rows.
+/// Adds what the rows of block `at` of `tokens` rows give to the gradient of a weight: after the last block `dw` is what `matmul_tn` makes of all
+/// rows. No block reaches into two segments.
 ///
 /// A chain over tokens goes on from the sum that is stored, up to the end of its segment. Those of later segments begin in `later`, of `dw`'s
 /// length if there is one, and are added in order.
-pub(crate) fn add_to_weights(
-	exec: &Exec,
-	(at, tokens): (&Range<usize>, usize),
-	[d_logits, h]: [&[f32]; 2],
-	dw: &mut [f32],
-	later: &mut [f32],
-) {
+pub(crate) fn add_to_weights(exec: &Exec, (at, tokens): (&Range<usize>, usize), [dy, x]: [&[f32]; 2], dw: &mut [f32], later: &mut [f32]) {
 	let k = at.len();
-	let dims = MatDims { m: d_logits.len() / k, n: h.len() / k, k };
+	let dims = MatDims { m: dy.len() / k, n: x.len() / k, k };
 	let start = if at.start.is_multiple_of(SEGMENT) { Start::Zero } else { Start::Existing };
 	let first = at.start < SEGMENT;
-	exec.matmul_tn(dims, d_logits, h, if first { &mut *dw } else { &mut *later }, start);
+	exec.matmul_tn(dims, dy, x, if first { &mut *dw } else { &mut *later }, start);
 	if !first && (at.end.is_multiple_of(SEGMENT) || at.end == tokens) {
 		exec.add_assign(dw, later);
 	}
@@ -69,22 +70,24 @@ pub(crate) fn add_to_weights(
 
 impl Head<'_> {
 	/// Computes losses, and gradients if they are asked for, with logits of at most `most` rows at a time in `block`. Equals `matmul_nt`,
-	/// `cross_entropy_stats`, `cross_entropy_loss`, `cross_entropy_backward`, `matmul_nn` and `matmul_tn` on logits of all rows, bit for bit.
+	/// `cross_entropy_stats`, `cross_entropy_loss`, `cross_entropy_backward`, `matmul_nn` and `matmul_tn` on logits of all rows, bit for bit; the
+	/// gradient of the weights once this has been done for all rows of the batch, in order.
 	pub fn cross_entropy(&self, exec: &Exec, most: usize, block: &mut [f32], rows: Rows<'_>, mut gradients: Option<Gradients<'_>>) {
-		let Self { h, w, targets: all } = *self;
+		let Self { h, w, targets: all, first, tokens } = *self;
 		let dim = h.len() / all.len();
 		let vocab = w.len() / dim;
-		for at in blocks(all.len(), most) {
-			let (m, wide, targets) = (at.len(), at.start * dim..at.end * dim, &all[at.clone()]);
+		for at in blocks(first..first + all.len(), most) {
+			let (m, here) = (at.len(), at.start - first..at.end - first);
+			let (wide, targets) = (here.start * dim..here.end * dim, &all[here.clone()]);
 			let (h, logits) = (&h[wide.clone()], &mut block[..m * vocab]);
-			let (max, sum, loss) = (&mut rows.max[at.clone()], &mut rows.sum[at.clone()], &mut rows.loss[at.clone()]);
+			let (max, sum, loss) = (&mut rows.max[here.clone()], &mut rows.sum[here.clone()], &mut rows.loss[here]);
 			exec.matmul_nt(MatDims { m, n: vocab, k: dim }, h, w, logits, Start::Zero);
 			exec.cross_entropy_stats(logits, vocab, max, sum);
 			exec.cross_entropy_loss(logits, vocab, targets, max, sum, loss);
 			if let Some(Gradients { dh, dw, later, inverse_tokens }) = &mut gradients {
 				exec.cross_entropy_backward(logits, vocab, targets, max, sum, *inverse_tokens);
 				exec.matmul_nn(MatDims { m, n: dim, k: vocab }, logits, w, &mut dh[wide], Start::Zero);
-				add_to_weights(exec, (&at, all.len()), [logits, h], dw, later);
+				add_to_weights(exec, (&at, tokens), [logits, h], dw, later);
 			}
 		}
 	}
@@ -113,7 +116,7 @@ mod tests {
 	type All = [Vec<u32>; 5];
 
 	/// By the reference on logits of all rows.
-	fn expected(Head { h, w, targets }: Head<'_>, [tokens, vocab, dim]: [usize; 3]) -> All {
+	fn expected(Head { h, w, targets, .. }: Head<'_>, [tokens, vocab, dim]: [usize; 3]) -> All {
 		let [mut max, mut sum, mut loss] = [(); 3].map(|()| vec![f32::NAN; tokens]);
 		let [mut dh, mut dw] = [tokens, vocab].map(|rows| vec![f32::NAN; rows * dim]);
 		let mut logits = vec![f32::NAN; tokens * vocab];
@@ -144,7 +147,7 @@ mod tests {
 		// Large logits in some columns: exponentials of all sizes.
 		w.iter_mut().step_by(5).for_each(|weight| *weight *= 30.0);
 		let targets: Vec<u32> = (0..tokens).map(|row| u32::try_from(row * 31 % vocab).unwrap()).collect();
-		let head = Head { h: &h, w: &w, targets: &targets };
+		let head = Head { h: &h, w: &w, targets: &targets, first: 0, tokens };
 		let expected = expected(head, shape);
 		for threads in [1, 2] {
 			let exec = Exec::new(threads).unwrap();
@@ -175,7 +178,7 @@ mod tests {
 		let shape = [96, 64, 32];
 		let (mut h, w) = (fill(96 * 32, 1), fill(64 * 32, 2));
 		(h[40 * 32], h[70 * 32 + 3]) = (f32::NAN, f32::INFINITY);
-		let head = Head { h: &h, w: &w, targets: &[7; 96] };
+		let head = Head { h: &h, w: &w, targets: &[7; 96], first: 0, tokens: 96 };
 		let exec = Exec::new(2).unwrap();
 		for most in [32, 96] {
 			assert!(found(&exec, head, shape, most, true) == expected(head, shape));

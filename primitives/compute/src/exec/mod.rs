@@ -6,6 +6,7 @@ mod code;
 mod inference;
 mod kv_pages;
 mod loss;
+mod memory;
 mod outer;
 mod runner;
 mod trainer;
@@ -18,6 +19,7 @@ pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeErr
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights, blocks};
+pub use memory::StepMemory;
 pub use outer::{aggregate, outer_step, take_outer_step};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
@@ -33,6 +35,18 @@ pub enum SetupError {
 	/// The arena would not fit this machine's address space.
 	#[error("the job does not fit the memory that this machine can address")]
 	Memory,
+	/// Micro-batches whose gradients do not add up to those of the batch.
+	#[error(
+		"a micro-batch of {micro_batch} sequences of {seq_len} tokens has to go into a batch of {batch}, and if that has more than 4,096 tokens, into 4,096"
+	)]
+	MicroBatch {
+		/// Sequences of it.
+		micro_batch: u32,
+		/// Sequences of a step.
+		batch: u32,
+		/// Tokens of a sequence.
+		seq_len: u32,
+	},
 }
 
 /// Why a batch gives no result.

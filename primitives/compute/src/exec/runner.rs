@@ -1,7 +1,8 @@
 //! Executes the stages of a plan on an arena.
 
 use super::{
-	loss::{Gradients, Head, Rows},
+	loss::{add_to_weights, Gradients, Head, Rows},
+	memory::Accumulated,
 	SetupError, StepError,
 };
 use crate::native::Exec;
@@ -26,9 +27,13 @@ pub(super) struct Runner {
 	pub layout: ParamLayout,
 	pub job: ArenaJob,
 	pub arena_len: usize,
-	batch: usize,
 	seq: usize,
+	/// Of the plan, a micro-batch if it is one.
 	tokens: usize,
+	/// Of a step in micro-batches.
+	accumulated: Option<Accumulated>,
+	/// Stages up to the gradient's norm, in order, with those that run once more.
+	order: Vec<usize>,
 	/// Most rows of logits at a time.
 	pub logit_rows: usize,
 	dim: usize,
@@ -40,6 +45,7 @@ pub(super) struct Runner {
 	ranges: Vec<Range<usize>>,
 	cos: Vec<f32>,
 	sin: Vec<f32>,
+	/// Of the whole batch, as `targets`.
 	ids: Vec<u32>,
 	targets: Vec<u32>,
 }
@@ -50,12 +56,40 @@ fn parts<const N: usize>(arena: &mut [f32], ranges: [Range<usize>; N]) -> [&mut 
 	arena.get_disjoint_mut(ranges).expect("a plan gives the operands of one operator disjoint buffers within the arena")
 }
 
+/// Where chains over tokens start that reach rows `at` of a batch.
+fn goes_on(at: &Range<usize>) -> Start {
+	if at.start == 0 {
+		Start::Zero
+	} else {
+		Start::Existing
+	}
+}
+
+/// Stages up to the first that changes parameters, in order. `again`: those of a layer's forward pass run once more before its backward pass, but for
+/// the last layer, whose values are those at hand, and for the last stage, whose value is kept.
+fn order(plan: &Plan, again: bool) -> Vec<usize> {
+	let end = plan.job.and_then(|job| job.update).map_or(plan.stages().len(), |update| update.first_stage);
+	let before = plan.layers().split_last().map(|(_, before)| before).filter(|_| again).unwrap_or_default();
+	let again = |index: usize| {
+		before.iter().filter(move |layer| layer.backward == index).flat_map(|layer| layer.forward.start..layer.forward.end - 1)
+	};
+	(0..end).flat_map(|index| again(index).chain([index])).collect()
+}
+
 fn size(value: u32) -> Result<usize, SetupError> {
 	usize::try_from(value).map_err(|_| SetupError::Memory)
 }
 
 impl Runner {
-	pub fn new(exec: Arc<Exec>, model: &ModelConfig, plan: Plan, clip: f32) -> Result<Self, SetupError> {
+	/// Of a plan for a whole batch, or with `accumulated` for a micro-batch of one. `again`: a layer's forward stages run once more before its
+	/// backward pass.
+	pub fn new(
+		exec: Arc<Exec>,
+		model: &ModelConfig,
+		plan: Plan,
+		clip: f32,
+		(accumulated, again): (Option<Accumulated>, bool),
+	) -> Result<Self, SetupError> {
 		let layout = ParamLayout::new(model)?;
 		// Checkpoint jobs have no arena.
 		let job = plan.job.ok_or(ConfigError::Dimension)?;
@@ -69,7 +103,12 @@ impl Runner {
 			Place::Fused | Place::External => Ok(0..0),
 		});
 		let ranges = ranges.collect::<Result<Vec<_>, SetupError>>()?;
-		let arena_len = usize::try_from(plan.arena_len()).map_err(|_| SetupError::Memory)?;
+		let arena_len = match &accumulated {
+			Some(accumulated) => accumulated.end,
+			None => usize::try_from(plan.arena_len()).map_err(|_| SetupError::Memory)?,
+		};
+		let all_tokens = accumulated.as_ref().map_or(size(tokens)?, |accumulated| accumulated.losses.len());
+		let order = order(&plan, again);
 		let (batch, seq, tokens) = (size(batch)?, size(seq)?, size(tokens)?);
 		let attention =
 			AttentionDims { batch, seq, heads: size(model.heads)?, kv_heads: size(model.kv_heads)?, head_dim: size(model.head_dim())? };
@@ -80,9 +119,10 @@ impl Runner {
 			layout,
 			job,
 			arena_len,
-			batch,
 			seq,
 			tokens,
+			accumulated,
+			order,
 			logit_rows: size(job.logits.rows)?,
 			dim: size(model.dim)?,
 			vocab: size(vocab)?,
@@ -92,14 +132,14 @@ impl Runner {
 			ranges,
 			cos,
 			sin,
-			ids: vec![0; tokens],
-			targets: vec![0; tokens],
+			ids: vec![0; all_tokens],
+			targets: vec![0; all_tokens],
 		})
 	}
 
 	/// Tokens of one batch: each sequence and the token after it.
 	pub fn batch_tokens(&self) -> usize {
-		self.batch * (self.seq + 1)
+		self.ids.len() / self.seq * (self.seq + 1)
 	}
 
 	/// Checks the arena and takes in the tokens of a batch.
@@ -142,14 +182,45 @@ impl Runner {
 		arena[self.range(id).start]
 	}
 
-	/// Runs `stages`, in order. `adamw` is used by [`Op::AdamW`] only.
+	/// Runs `stages` of a whole batch, in order. `adamw` is used by [`Op::AdamW`] only.
 	pub fn run(&self, arena: &mut [f32], stages: Range<usize>, adamw: Option<&AdamW>) {
 		for index in stages {
-			self.stage(arena, index, adamw);
+			self.stage(arena, index, &(0..self.tokens), adamw);
 		}
 	}
 
-	fn stage(&self, arena: &mut [f32], index: usize, adamw: Option<&AdamW>) {
+	/// Forward and backward pass, and the gradient's norm.
+	pub fn gradients(&self, arena: &mut [f32]) {
+		let Some(accumulated) = &self.accumulated else {
+			for &index in &self.order {
+				self.stage(arena, index, &(0..self.tokens), None);
+			}
+			return;
+		};
+		let stages = self.plan.stages();
+		let Some(scatter) = stages.iter().position(|stage| stage.op == Op::ScatterAdd) else { return };
+		let output = |op: Op| stages.iter().find(|stage| stage.op == op).map_or(0..0, |stage| self.range(self.plan.outputs(stage)[0]));
+		let (losses, stream) = (output(Op::LossRows), self.range(self.plan.inputs(&stages[scatter])[0].0));
+		for first in (0..self.ids.len()).step_by(self.tokens) {
+			let at = first..first + self.tokens;
+			let parts = self.order.iter().filter(|&&index| index < scatter);
+			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::TileSums | Op::TreeSum | Op::MeanLoss)) {
+				self.stage(arena, index, &at, None);
+			}
+			arena.copy_within(losses.clone(), accumulated.losses.start + first);
+			arena.copy_within(stream.clone(), accumulated.stream.start + first * self.dim);
+		}
+		let [losses, sums] = parts(arena, [accumulated.losses.clone(), accumulated.sums.clone()]);
+		let (tiles, rest) = sums.split_at_mut(tile_count(losses.len(), 1));
+		self.exec.tile_sums(losses, losses.len(), 1, tiles);
+		rest.fill(0.0);
+		arena[self.range(self.job.loss).start] = self.exec.tree_sum(sums) * self.inverse_tokens();
+		self.scatter(arena, &stages[scatter], accumulated.stream.clone());
+		self.order.iter().filter(|&&index| index > scatter).for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
+	}
+
+	/// Runs a stage on the rows of tokens `at`.
+	fn stage(&self, arena: &mut [f32], index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
 		let stage = &self.plan.stages()[index];
 		let exec = &*self.exec;
 		let input = |n: usize| self.range(self.plan.inputs(stage)[n].0);
@@ -162,7 +233,7 @@ impl Runner {
 		match stage.op {
 			Op::Gather => {
 				let [table, x] = parts(arena, [input(1), output(0)]);
-				exec.embedding_gather(table, dim, &self.ids, x);
+				exec.embedding_gather(table, dim, &self.ids[at.clone()], x);
 			}
 			Op::RmsStats => {
 				let [x, r] = parts(arena, [input(0), output(0)]);
@@ -174,7 +245,7 @@ impl Runner {
 			}
 			// The gradient of the logits is gone: what is made of it came with the losses.
 			Op::Product(_) if input(0).is_empty() => {}
-			Op::Product(kind) => self.product(arena, stage, kind),
+			Op::Product(kind) => self.product(arena, stage, kind, at),
 			Op::AddBias => {
 				let [b, y] = parts(arena, [input(1), output(0)]);
 				exec.add_bias(y, b);
@@ -190,7 +261,7 @@ impl Runner {
 				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
 				exec.swiglu_forward(gate, up, h);
 			}
-			Op::LossRows => self.losses(arena, index),
+			Op::LossRows => self.losses(arena, index, at),
 			Op::TileSums => {
 				let [x, partials] = parts(arena, [input(0), output(0)]);
 				let (sums, rest) = partials.split_at_mut(tile_count(x.len(), 1));
@@ -212,25 +283,18 @@ impl Runner {
 			}
 			Op::RmsWeightGrad => {
 				let [dy, x, r, dw] = parts(arena, [input(0), input(1), input(2), output(0)]);
-				exec.rms_weight_grad(dy, x, r, self.shape(self.plan.inputs(stage)[2].0).1, dw, Start::Zero);
+				exec.rms_weight_grad(dy, x, r, self.shape(self.plan.inputs(stage)[2].0).1, dw, goes_on(at));
 			}
 			Op::ColumnSums => {
 				let [dy, db] = parts(arena, [input(0), output(0)]);
-				exec.column_sums(dy, db);
+				exec.column_sums(dy, db, goes_on(at));
 			}
 			Op::SwigluBack => {
 				let [dh, gate, up, d_gate, d_up] = parts(arena, [input(0), input(1), input(2), output(0), output(1)]);
 				exec.swiglu_backward(dh, gate, up, d_gate, d_up);
 			}
 			Op::ValueBack => self.attention_back(arena, index),
-			Op::ScatterAdd => {
-				let start = self.start(arena, stage, 2);
-				let [dx, grad] = parts(arena, [input(0), output(0)]);
-				if start == Start::Zero {
-					grad.fill(0.0);
-				}
-				exec.embedding_scatter_add(dx, dim, &self.ids, grad);
-			}
+			Op::ScatterAdd => self.scatter(arena, stage, input(0)),
 			Op::SquareTiles => self.square_tiles(arena, stage),
 			Op::ClipScale => {
 				arena[output(0).start] = scalar::clip_scale(arena[input(0).start], self.clip);
@@ -258,8 +322,19 @@ impl Runner {
 		}
 	}
 
+	/// Adds the gradients of all rows of the batch, which are at `dx`, to those of their tokens.
+	fn scatter(&self, arena: &mut [f32], stage: &Stage, dx: Range<usize>) {
+		let start = self.start(arena, stage, 2);
+		let [dx, grad] = parts(arena, [dx, self.range(self.plan.outputs(stage)[0])]);
+		if start == Start::Zero {
+			grad.fill(0.0);
+		}
+		self.exec.embedding_scatter_add(dx, self.dim, &self.ids, grad);
+	}
+
+	/// Of the whole batch.
 	fn inverse_tokens(&self) -> f32 {
-		schedule::reciprocal(self.tokens as u64)
+		schedule::reciprocal(self.ids.len() as u64)
 	}
 
 	fn rope_dims(&self, heads: u32) -> RopeDims {
@@ -276,13 +351,18 @@ impl Runner {
 		Start::Existing
 	}
 
-	fn product(&self, arena: &mut [f32], stage: &Stage, kind: Product) {
+	fn product(&self, arena: &mut [f32], stage: &Stage, kind: Product, at: &Range<usize>) {
 		let start = self.start(arena, stage, 2);
 		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
 		let (a, b) = (inputs[0].0, inputs[1].0);
 		let (m, n) = self.shape(c);
 		let k = if kind == Product::Tn { self.shape(a).0 } else { self.shape(a).1 };
 		let dims = MatDims { m, n, k };
+		if let Some(accumulated) = self.accumulated.as_ref().filter(|_| kind == Product::Tn) {
+			let later = accumulated.later(&self.range(c));
+			let [a, b, c, later] = parts(arena, [self.range(a), self.range(b), self.range(c), later]);
+			return add_to_weights(&self.exec, (at, self.ids.len()), [a, b], c, later);
+		}
 		let [a, b, c] = parts(arena, [self.range(a), self.range(b), self.range(c)]);
 		match kind {
 			Product::Nt => self.exec.matmul_nt(dims, a, b, c, start),
@@ -293,7 +373,7 @@ impl Runner {
 	}
 
 	/// The four stages that end with the LossRows at `index`, and in a training step the three that begin with LossBack.
-	fn losses(&self, arena: &mut [f32], index: usize) {
+	fn losses(&self, arena: &mut [f32], index: usize, at: &Range<usize>) {
 		let stages = self.plan.stages();
 		let [logits, max, sum, loss] = &stages[index - 3..=index] else { return };
 		let output = |stage: &Stage| self.range(self.plan.outputs(stage)[0]);
@@ -303,12 +383,15 @@ impl Runner {
 		// Within the arena, whose length fits.
 		let room = |offset: u64, len: usize| offset as usize..offset as usize + len;
 		let block = room(offset, self.logit_rows * self.vocab);
-		let later = later.map_or(0..0, |offset| room(offset, w.len()));
 		let back = stages[index..].iter().position(|stage| stage.op == Op::LossBack);
 		let [dh, dw] = back.map_or([0..0, 0..0], |back| [1, 2].map(|after| output(&stages[index + back + after])));
+		let later = match &self.accumulated {
+			Some(accumulated) => accumulated.later(&dw),
+			None => later.map_or(0..0, |offset| room(offset, w.len())),
+		};
 		let [h, w, max, sum, loss, block, dh, dw, later] = parts(arena, [h, w, max, sum, loss, block, dh, dw, later]);
 		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_tokens: self.inverse_tokens() });
-		let head = Head { h, w, targets: &self.targets };
+		let head = Head { h, w, targets: &self.targets[at.clone()], first: at.start, tokens: self.ids.len() };
 		head.cross_entropy(&self.exec, self.logit_rows, block, Rows { max, sum, loss }, gradients);
 	}
 

@@ -1,6 +1,6 @@
 //! The inner loop's unit: one step of AdamW on one batch.
 
-use super::{runner::Runner, Exec, SetupError, StepError};
+use super::{memory::Accumulated, runner::Runner, Exec, SetupError, StepError, StepMemory};
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	layout::ParamLayout,
@@ -32,8 +32,19 @@ impl Trainer {
 	/// # Errors
 	/// [`SetupError`] if the configuration is refused or does not fit this machine.
 	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
-		let plan = Plan::training(model, train)?;
-		let runner = Runner::new(exec, model, plan, train.clip.get())?;
+		Self::with_memory(exec, model, train, StepMemory::default())
+	}
+
+	/// The same, with memory spent as `memory` says.
+	///
+	/// # Errors
+	/// As [`Trainer::new`]; [`SetupError::MicroBatch`].
+	pub fn with_memory(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig, memory: StepMemory) -> Result<Self, SetupError> {
+		// A micro-batch may be accepted where the batch is too large.
+		train.validate(model)?;
+		let plan = memory.plan(model, train)?;
+		let accumulated = memory.micro_batch.map(|_| Accumulated::new(&plan, model, train)).transpose()?;
+		let runner = Runner::new(exec, model, plan, train.clip.get(), (accumulated, memory.recompute))?;
 		let update = runner.job.update.ok_or(ConfigError::Dimension)?;
 		Ok(Self { runner, update, train: train.clone() })
 	}
@@ -58,7 +69,7 @@ impl Trainer {
 		&self.train
 	}
 
-	/// The plan that steps execute.
+	/// The plan that steps execute; of a micro-batch, if they are taken in such.
 	pub fn plan(&self) -> &Plan {
 		&self.runner.plan
 	}
@@ -135,7 +146,7 @@ impl Trainer {
 	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
 	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u32]) -> Result<StepOutcome, StepError> {
 		self.runner.load(arena, tokens)?;
-		self.runner.run(arena, 0..self.update.first_stage, None);
+		self.runner.gradients(arena);
 		let loss = self.runner.scalar(arena, self.runner.job.loss);
 		let square_norm = self.runner.scalar(arena, self.update.square_norm);
 		if !loss.is_finite() || !square_norm.is_finite() {
@@ -161,14 +172,14 @@ impl Trainer {
 mod tests {
 	use super::*;
 	use crate::{exec::Arena, trace::Trace};
-	use neuroshard_graph::{graph::Op, init::theta_0};
+	use neuroshard_graph::{config::Family, graph::Op, init::theta_0};
 
 	fn bits(values: &[f32]) -> Vec<u32> {
 		values.iter().map(|value| value.to_bits()).collect()
 	}
 
-	/// Two steps with logits of so many rows at a time against their traces.
-	fn steps_are_those_of_their_traces(model: &ModelConfig, train: &TrainConfig, sizes: &[usize]) {
+	/// Two steps against their traces: with logits of so many rows at a time, or with memory spent in a way.
+	fn steps_are_those_of_their_traces(model: &ModelConfig, train: &TrainConfig, sizes: &[usize], ways: &[StepMemory]) {
 		let exec = Arc::new(Exec::new(2).unwrap());
 		let layout = ParamLayout::new(model).unwrap();
 		let batch = |step: u32| -> Vec<_> {
@@ -186,17 +197,22 @@ mod tests {
 			state = [0, 1, 2].map(|result| trace.result(result));
 			expected.push((loss.to_bits(), bits(&gradient), state.each_ref().map(|vector| bits(vector))));
 		}
-		for (threads, &rows) in [1, 2].into_iter().flat_map(|threads| sizes.iter().map(move |rows| (threads, rows))) {
-			let mut trainer = Trainer::new(Arc::new(Exec::new(threads).unwrap()), model, train).unwrap();
-			assert!(rows <= trainer.runner.logit_rows);
-			trainer.runner.logit_rows = rows;
+		let whole = StepMemory::default();
+		let all: Vec<_> = sizes.iter().map(|&rows| (Some(rows), whole)).chain(ways.iter().map(|&way| (None, way))).collect();
+		for (threads, &(rows, memory)) in [1, 2].into_iter().flat_map(|threads| all.iter().map(move |each| (threads, each))) {
+			let mut trainer = Trainer::with_memory(Arc::new(Exec::new(threads).unwrap()), model, train, memory).unwrap();
+			assert_eq!(trainer.arena_len() as u64, memory.arena_len(model, train).unwrap());
+			if let Some(rows) = rows {
+				assert!(rows <= trainer.runner.logit_rows);
+				trainer.runner.logit_rows = rows;
+			}
 			let mut arena = Arena::new(trainer.arena_len());
 			arena.fill(f32::NAN);
 			trainer.theta_mut(&mut arena).copy_from_slice(&theta_0(model, &layout, &train.seed));
 			trainer.reset_moments(&mut arena);
 			for (step, (loss, gradient, state)) in (0..).zip(&expected) {
 				let outcome = trainer.train_step(&mut arena, &batch(step), step.into(), u64::from(step) + 1).unwrap();
-				let what = format!("step {step}, {rows} rows at a time, {threads} thread(s)");
+				let what = format!("{:?}, step {step}, {rows:?} rows at a time, {memory:?}, {threads} thread(s)", model.family);
 				assert_eq!(outcome.loss.to_bits(), *loss, "{what}");
 				assert!(bits(trainer.gradient(&arena)) == *gradient, "gradient, {what}");
 				let vectors = [trainer.theta(&arena), trainer.first_moment(&arena), trainer.second_moment(&arena)];
@@ -209,7 +225,7 @@ mod tests {
 	fn a_step_has_the_same_bits_with_logits_of_any_number_of_rows_at_a_time() {
 		let train = TrainConfig { batch: 3, ..TrainConfig::tiny() };
 		for (vocab, tied) in [(64, true), (320, false), (1_056, true)] {
-			steps_are_those_of_their_traces(&ModelConfig { vocab, tied, ..ModelConfig::tiny() }, &train, &[32, 64, 96]);
+			steps_are_those_of_their_traces(&ModelConfig { vocab, tied, ..ModelConfig::tiny() }, &train, &[32, 64, 96], &[]);
 		}
 	}
 
@@ -217,7 +233,34 @@ mod tests {
 	fn a_step_of_more_than_4096_tokens_has_the_same_bits_with_logits_of_any_number_of_rows_at_a_time() {
 		for (batch, tied) in [(129, true), (264, true), (264, false)] {
 			let train = TrainConfig { batch, ..TrainConfig::tiny() };
-			steps_are_those_of_their_traces(&ModelConfig { tied, ..ModelConfig::tiny() }, &train, &[96, 416, 512]);
+			steps_are_those_of_their_traces(&ModelConfig { tied, ..ModelConfig::tiny() }, &train, &[96, 416, 512], &[]);
+		}
+	}
+
+	#[test]
+	fn a_step_has_the_same_bits_in_micro_batches_and_with_activations_computed_again() {
+		let train = TrainConfig { batch: 6, ..TrainConfig::tiny() };
+		let models = [
+			ModelConfig { layers: 3, ..ModelConfig::tiny() },
+			ModelConfig { tied: false, family: Family::Qwen2, ..ModelConfig::tiny() },
+			ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..ModelConfig::tiny() },
+		];
+		let ways: Vec<_> = StepMemory::ways(&train).collect();
+		assert_eq!(ways.len(), 8);
+		for model in models {
+			steps_are_those_of_their_traces(&model, &train, &[], &ways);
+		}
+	}
+
+	#[test]
+	fn a_step_of_more_than_4096_tokens_has_the_same_bits_in_micro_batches() {
+		// Two segments and a half of 32 tokens a sequence: micro-batches of a part of a segment, and of a whole one.
+		for (batch, micro_batches) in [(320, [64, 4]), (256, [128, 32])] {
+			let train = TrainConfig { batch, seq_len: 32, ..TrainConfig::tiny() };
+			let ways = micro_batches.map(|micro_batch| StepMemory { micro_batch: Some(micro_batch), recompute: micro_batch > 32 });
+			for tied in [true, false] {
+				steps_are_those_of_their_traces(&ModelConfig { tied, ..ModelConfig::tiny() }, &train, &[], &ways);
+			}
 		}
 	}
 }

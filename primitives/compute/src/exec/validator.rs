@@ -42,7 +42,7 @@ impl Validator {
 	/// # Errors
 	/// [`SetupError`] if the configuration is refused or does not fit this machine.
 	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
-		let runner = Runner::new(exec, model, Plan::validation(model, train)?, train.clip.get())?;
+		let runner = Runner::new(exec, model, Plan::validation(model, train)?, train.clip.get(), (None, false))?;
 		let size = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
 		let all_tokens = u64::from(train.validation_sequences) * u64::from(train.seq_len);
 		Ok(Self {

@@ -51,10 +51,12 @@ impl Exec {
 	}
 
 	/// As [`scalar::column_sums`].
-	pub fn column_sums(&self, dy: &[f32], db: &mut [f32]) {
+	pub fn column_sums(&self, dy: &[f32], db: &mut [f32], start: Start) {
 		let cols = db.len();
 		assert!(cols > 0 && dy.len().is_multiple_of(cols), "shape");
-		db.fill(0.0);
+		if start == Start::Zero {
+			db.fill(0.0);
+		}
 		let db = Parts::new(db);
 		self.split(cols, dy.len() / cols, |at| columns::column_sums(self.level, dy, cols, at.start, unsafe { db.get(at) }));
 	}

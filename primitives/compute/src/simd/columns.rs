@@ -1,19 +1,21 @@
 //! Chains down the rows of a tensor: threads split the columns.
 
 use super::{kernels, LANES};
+use neuroshard_kernels::scalar::row_groups;
 
 kernels! {
 	/// As [`neuroshard_kernels::scalar::rms_weight_grad`] for the columns of `dw`, the first of which is column `first` of `dim`; adds to what `dw` holds.
 	fn rms_weight_grad<I>(dy: &[f32], x: &[f32], r: &[f32], heads: usize, dim: usize, first: usize, dw: &mut [f32]) {
 		let width = dw.len();
-		for head in 0..heads {
-			let rows = dy.chunks_exact(dim).zip(x.chunks_exact(dim)).zip(r);
-			for ((dy, x), &r) in rows.skip(head).step_by(heads) {
-				let (dy, x) = (&dy[first..first + width], &x[first..first + width]);
-				let r = I::splat(r);
-				for i in (0..width).step_by(LANES) {
-					let sum = I::fma(I::get(dy, i), I::mul(I::get(x, i), r), I::get(dw, i));
-					I::put(dw, i, sum);
+		for rows in row_groups(dy, x, r, heads, dim) {
+			for head in 0..heads {
+				for ((dy, x), &r) in rows.clone().skip(head).step_by(heads) {
+					let (dy, x) = (&dy[first..first + width], &x[first..first + width]);
+					let r = I::splat(r);
+					for i in (0..width).step_by(LANES) {
+						let sum = I::fma(I::get(dy, i), I::mul(I::get(x, i), r), I::get(dw, i));
+						I::put(dw, i, sum);
+					}
 				}
 			}
 		}

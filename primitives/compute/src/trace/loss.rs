@@ -109,7 +109,7 @@ impl Trace {
 		let mut block = vec![0.0; streamed.rows.min(tokens) * vocab];
 		let mut later = vec![0.0; if tokens > SEGMENT { dw.len() } else { 0 }];
 		let mut hashes: [Vec<Hash>; 2] = Default::default();
-		for at in blocks(tokens, streamed.rows) {
+		for at in blocks(0..tokens, streamed.rows) {
 			let (wide, targets, logits) = (at.start * dim..at.end * dim, &batch.targets[at.clone()], &mut block[..at.len() * vocab]);
 			let (max, sum, loss) = (&mut max[at.clone()], &mut sum[at.clone()], &mut loss[at.clone()]);
 			self.logits_of(streamed, &at, [h, w], tokens, logits);

@@ -236,7 +236,7 @@ impl Trace {
 				exec.rms_backward_apply(input, out, start);
 			}
 			Op::RmsWeightGrad => exec.rms_weight_grad(input(0), input(1), input(2), width(2), out, Start::Zero),
-			Op::ColumnSums => exec.column_sums(input(0), out),
+			Op::ColumnSums => exec.column_sums(input(0), out, Start::Zero),
 			Op::ScatterAdd => {
 				if start(2, out) == Start::Zero {
 					out.fill(0.0);

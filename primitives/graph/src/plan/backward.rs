@@ -1,7 +1,7 @@
 //! The training step after the loss: gradients, their norm, clipping and AdamW.
 
 use super::{
-	forward::{Forward, LayerValues, Params},
+	forward::{Forward, Keep, LayerValues, Params},
 	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update, Vector,
 };
 use crate::{
@@ -164,7 +164,11 @@ impl Builder {
 		let head_grad = self.product(Product::Tn, d_logits, head.h, None, grads.head)?;
 		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm, grads.norm], at.k, None, stream)?;
 		let layers = params.layers.iter().zip(&grads.layers).zip(&values.layers);
-		for ((params, grads), values) in layers.rev() {
+		for (layer, ((params, grads), values)) in layers.enumerate().rev() {
+			let first = self.plan.stages.len();
+			if let Some(stages) = self.plan.layers.get_mut(layer) {
+				stages.backward = first;
+			}
 			dx = self.layer_back(sizes, [params, grads], values, &at, dx)?;
 		}
 		let mut all = grads.all.clone();
@@ -193,8 +197,8 @@ impl Builder {
 	}
 }
 
-/// See [`Plan::training`].
-pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
+/// See [`Plan::training`] and [`Plan::recomputing`].
+pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.batch, train.seq_len)?;
 	let mut builder = Builder::new(model)?;
 	let len = builder.len;
@@ -204,7 +208,7 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Plan,
 	let second = builder.vector(Some(second_moment))?;
 	let grads = Params::new(&sizes, builder.parameters(Some(gradient))?)?;
 
-	let forward = builder.forward(&sizes, &params, true)?;
+	let forward = builder.forward(&sizes, &params, keep)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
 	let loss = builder.fresh(1, 1)?;
 	builder.stage(Op::MeanLoss, rows([sum]), &[loss])?;

@@ -51,6 +51,7 @@ impl Builder {
 			tensors: Vec::new(),
 			results: Vec::new(),
 			stages: Vec::new(),
+			layers: Vec::new(),
 			inputs: Vec::new(),
 			outputs: Vec::new(),
 			nodes: 0,

@@ -1,6 +1,6 @@
 //! The forward pass and the loss.
 
-use super::{rows, rows_and, whole, ArenaJob, Builder, LogitsBlock, Plan, Sizes, CHAIN, LOGITS, LOGIT_ROWS, TILE};
+use super::{rows, rows_and, whole, ArenaJob, Builder, LayerStages, LogitsBlock, Plan, Sizes, CHAIN, LOGITS, LOGIT_ROWS, TILE};
 use crate::{
 	class::Class,
 	config::{ConfigError, ModelConfig, TrainConfig},
@@ -31,6 +31,17 @@ impl Params {
 		let head = if sizes.tied { embedding } else { next()? };
 		Ok(Self { embedding, layers, norm, head, all })
 	}
+}
+
+/// Which activations stay until the backward pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Keep {
+	/// All.
+	All,
+	/// What layers begin with: all else is computed again, layer by layer.
+	Stream,
+	/// None: there is no backward pass.
+	Nothing,
 }
 
 /// Where a layer's activations lie.
@@ -241,21 +252,24 @@ impl Builder {
 		Ok((LayerValues { x, norm1, h1, q, k, v, raw, p, o, middle, norm2, h2, gate, up, h }, out))
 	}
 
-	/// From tokens to logits. `keep`: every activation stays for the backward pass; otherwise layers share memory.
-	fn logits(&mut self, sizes: &Sizes, params: &Params, tokens: TensorId, keep: bool) -> Result<Logits, ConfigError> {
+	/// From tokens to logits. Layers share the memory of what does not stay.
+	fn logits(&mut self, sizes: &Sizes, params: &Params, tokens: TensorId, keep: Keep) -> Result<Logits, ConfigError> {
 		let n = sizes.tokens;
 		let mut x = self.fresh(n, sizes.dim)?;
-		let stream = if keep { None } else { Some(self.info(x)?.place) };
+		let stream = if keep == Keep::Nothing { Some(self.info(x)?.place) } else { None };
 		self.stage(Op::Gather, rows_and([tokens], params.embedding), &[x])?;
 		let mut layers = Vec::new();
 		let mut shared = None;
 		for layer in &params.layers {
 			let buffers = match shared {
-				Some(buffers) if !keep => buffers,
+				Some(buffers) if keep == Keep::Nothing => buffers,
+				Some(buffers) if keep == Keep::Stream => LayerBuffers { out: self.buffer(n, sizes.dim)?, ..buffers },
 				_ => LayerBuffers::new(self, sizes, stream)?,
 			};
 			shared = Some(buffers);
+			let first = self.plan.stages.len();
 			let (values, out) = self.layer(sizes, layer, &buffers, x)?;
+			self.plan.layers.push(LayerStages { forward: first..self.plan.stages.len(), backward: 0 });
 			layers.push(values);
 			x = out;
 		}
@@ -277,8 +291,8 @@ impl Builder {
 		Ok(LogitsBlock { offset, rows, later })
 	}
 
-	/// Forward pass and losses. `keep`: see [`Builder::logits`].
-	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: bool) -> Result<Forward, ConfigError> {
+	/// Forward pass and losses.
+	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: Keep) -> Result<Forward, ConfigError> {
 		let n = sizes.tokens;
 		let tokens = self.tensor(n, 1, Place::External)?;
 		let targets = self.tensor(n, 1, Place::External)?;
@@ -299,7 +313,7 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let mut builder = Builder::new(model)?;
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
-	let forward = builder.forward(&sizes, &params, false)?;
+	let forward = builder.forward(&sizes, &params, Keep::Nothing)?;
 	let logits = builder.logits_block(&sizes, false)?;
 	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, update: None });
 	Ok(builder.finish())
@@ -320,7 +334,7 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
 	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;
-	builder.logits(&sizes, &params, tokens, false)?;
+	builder.logits(&sizes, &params, tokens, Keep::Nothing)?;
 	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.
 	Ok(builder.finish())
 }

@@ -95,6 +95,15 @@ pub struct Update {
 	pub first_stage: usize,
 }
 
+/// Where a layer is in the plan of a training step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LayerStages {
+	/// Stages of its forward pass. The last one writes what the next layer begins with, which stays in any plan of a training step.
+	pub forward: core::ops::Range<usize>,
+	/// First stage of its backward pass.
+	pub backward: usize,
+}
+
 /// Memory for logits, which exist for some rows at a time: a row needs nothing of others. No bit depends on how many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogitsBlock {
@@ -175,6 +184,8 @@ pub struct Plan {
 	/// Vectors in parameter layout that the job ends with.
 	results: Vec<Vec<TensorId>>,
 	stages: Vec<Stage>,
+	/// Layers, if it passes through them.
+	layers: Vec<LayerStages>,
 	/// What stages read, one after the other.
 	inputs: Vec<(TensorId, Access)>,
 	/// What stages write, one after the other.
@@ -201,7 +212,17 @@ impl Plan {
 	/// Those of [`TrainConfig::validate`].
 	pub fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
 		train.check_values(model)?;
-		backward::training(model, train)
+		backward::training(model, train, forward::Keep::All)
+	}
+
+	/// The same stages in less memory: of each layer only what it begins with stays, so that whoever runs the plan runs a layer's forward stages
+	/// again before its backward pass, but for the last layer's.
+	///
+	/// # Errors
+	/// Those of [`TrainConfig::validate`].
+	pub fn recomputing(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+		train.check_values(model)?;
+		backward::training(model, train, forward::Keep::Stream)
 	}
 
 	/// Forward pass and losses of [`TrainConfig::validation_batch`] held-out sequences. The arena begins with the
@@ -257,6 +278,11 @@ impl Plan {
 	/// The stages in topological order.
 	pub fn stages(&self) -> &[Stage] {
 		&self.stages
+	}
+
+	/// Layers of the model, if the job passes through them; first stages of backward passes only in a training step.
+	pub fn layers(&self) -> &[LayerStages] {
+		&self.layers
 	}
 
 	/// What a stage of this plan reads.

@@ -138,7 +138,7 @@ impl Piece<'_> {
 		}))
 	}
 
-	/// `dy, x, r -> dw`: one row of chains over the heads, and for each of them over the tokens.
+	/// `dy, x, r -> dw`: one row of chains over the rows of tiles, and for each of them over the heads.
 	pub(super) fn rms_weight_grad<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
 		let [dy, x, r] = [self.input(0)?, self.input(1)?, self.input(2)?];
 		let [info, factors] = [self.plan.tensor(dy).ok_or(Malformed)?, self.plan.tensor(r).ok_or(Malformed)?];
@@ -146,7 +146,7 @@ impl Piece<'_> {
 		let width = (info.cols / 32).checked_div(heads).ok_or(Malformed)?;
 		let mut sums = begun(self.piece, state, SIDE);
 		for number in self.span(heads.checked_mul(tiles).ok_or(Malformed)?, WIDTH) {
-			let (head, row) = (number / tiles, number % tiles);
+			let (row, head) = (number / heads, number % heads);
 			let col = head.checked_mul(width).and_then(|first| first.checked_add(self.cell.col)).ok_or(Malformed)?;
 			let dy = *leaves.tile(dy, row, col)?;
 			let x = *leaves.tile(x, row, col)?;

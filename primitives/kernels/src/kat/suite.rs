@@ -211,7 +211,7 @@ macro_rules! kat_suite {
 		let mut db = vec![0.0; heads * dim];
 		$($target)* add_bias(&mut x, &b);
 		digest.add(&x);
-		$($target)* column_sums(&dy, &mut db);
+		$($target)* column_sums(&dy, &mut db, Start::Zero);
 		digest.add(&db);
 		$($target)* rms_weight_grad(&dy, &x, &r, heads, &mut dw, Start::Existing);
 		digest.add(&dw);

@@ -8,6 +8,9 @@ use crate::{
 	shape::Start,
 };
 
+/// Rows of a group: those of a tile.
+const GROUP: usize = 32;
+
 /// `r = 1 / sqrt(ss / dim + eps)` for each row of `x` `[rows, dim]`, where `ss` is the row's sum of squares. `r` has `rows` elements.
 pub fn rms_stats(x: &[f32], dim: usize, eps: f32, r: &mut [f32]) {
 	assert_eq!(x.len(), r.len() * dim, "input");
@@ -77,7 +80,21 @@ pub fn rms_backward_apply(input: RmsBackward, dx: &mut [f32], start: Start) {
 	}
 }
 
-/// Gradient of the weight: a chain `fma(dy, x * r, dw)` for each column of a head, over the heads ascending and, for each, over the rows ascending.
+/// Rows in groups of 32: the heads of each row of `dy` and `x`, `dim` numbers each, with their factors.
+pub fn row_groups<'a>(
+	dy: &'a [f32],
+	x: &'a [f32],
+	r: &'a [f32],
+	heads: usize,
+	dim: usize,
+) -> impl Iterator<Item = impl Iterator<Item = ((&'a [f32], &'a [f32]), &'a f32)> + Clone> {
+	let factors = GROUP * heads;
+	let group = dy.chunks(factors * dim).zip(x.chunks(factors * dim)).zip(r.chunks(factors));
+	group.map(move |((dy, x), r)| dy.chunks_exact(dim).zip(x.chunks_exact(dim)).zip(r))
+}
+
+/// Gradient of the weight: a chain `fma(dy, x * r, dw)` for each column of a head. It goes over the rows in groups of 32, for each over the heads
+/// ascending, and for each of these over the group's rows ascending.
 ///
 /// `dy` and `x` are `[rows, heads * dim]`, `r` is `[rows, heads]`, `dw` `[dim]`. A norm of whole rows has one head.
 pub fn rms_weight_grad(dy: &[f32], x: &[f32], r: &[f32], heads: usize, dw: &mut [f32], start: Start) {
@@ -86,11 +103,12 @@ pub fn rms_weight_grad(dy: &[f32], x: &[f32], r: &[f32], heads: usize, dw: &mut 
 	if start == Start::Zero {
 		dw.fill(0.0);
 	}
-	for head in 0..heads {
-		let rows = dy.chunks_exact(dim).zip(x.chunks_exact(dim)).zip(r);
-		for ((dy, x), &r) in rows.skip(head).step_by(heads) {
-			for ((&dy, &x), dw) in dy.iter().zip(x).zip(dw.iter_mut()) {
-				*dw = fma(dy, x * r, *dw);
+	for rows in row_groups(dy, x, r, heads, dim) {
+		for head in 0..heads {
+			for ((dy, x), &r) in rows.clone().skip(head).step_by(heads) {
+				for ((&dy, &x), dw) in dy.iter().zip(x).zip(dw.iter_mut()) {
+					*dw = fma(dy, x * r, *dw);
+				}
 			}
 		}
 	}

@@ -68,7 +68,7 @@ impl Prospect {
 	pub fn new(view: &RunView, members: usize, machine: Machine) -> Self {
 		let config = &view.config;
 		if let Some(Err(WorkerError::TooLittleMemory { needed, available })) =
-			Needs::of(config).ok().map(|needs| needs.check_participant(machine.memory))
+			Needs::of(config).ok().map(|needs| needs.participant(machine.memory))
 		{
 			return Self::TooLarge { needed, available };
 		}
