@@ -15,7 +15,7 @@
 //! ```
 //!
 //! So a game about an answer has at most 6 moves after its opening, and 2 if the model was run rightly and a token chosen wrongly: a node has at
-//! most 2,048 tiles, whose hashes are one list.
+//! most 8,192 tiles, whose hashes are one list.
 //!
 //! A list of more than [`MAX_LIST`] tile hashes is posted in two turns: the tree's nodes at a height, then the leaves below one of them.
 //! Lists of one entry are not posted, tiles that are computed in one piece have no states in between.
