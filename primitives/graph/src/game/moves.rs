@@ -127,7 +127,7 @@ pub enum Move {
 		/// Roots of all listed nodes.
 		nodes: Vec<Hash>,
 	},
-	/// Challenger: all nodes are right, and the choice that it doubted is not the one that follows from them.
+	/// Challenger: all tiles of the row are right, and the choice that it doubted is not the one that follows from them.
 	#[codec(index = 13)]
 	Choice {
 		/// Its number, as it was doubted.
