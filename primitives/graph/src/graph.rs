@@ -1,7 +1,7 @@
 //! The vocabulary of operator graphs: tensors, operators, stages and nodes.
 //!
-//! A *stage* is one operator applied to whole tensors. A *node* is a run of rows of a stage's outputs, at most
-//! [`MAX_TILES_PER_NODE`] tiles of them. Nodes are numbered through all stages; operator, inputs, outputs and shapes of
+//! A *stage* is one operator applied to whole tensors. A *node* is a run of rows of a stage's outputs: as many rows of tiles as
+//! [`MAX_TILES_PER_NODE`] allows, and at least one. Nodes are numbered through all stages; operator, inputs, outputs and shapes of
 //! any node follow from its number ([`crate::plan::Plan::node`]), so that nobody ever has to send a graph.
 //!
 //! Tensors are values: each is written by one stage and never changes. Two values may share memory when the second is
@@ -11,8 +11,11 @@ use crate::{config::Code, outer::Weighing};
 use alloc::vec::Vec;
 pub use neuroshard_kernels::shape::Distance;
 
-/// Most tiles that a node outputs.
+/// Most tiles that a node of several rows of tiles outputs.
 pub const MAX_TILES_PER_NODE: u32 = 2_048;
+/// Most tiles in a row of tiles, across all outputs of a stage: a row of logits of the largest vocabulary has so many. A dispute posts their hashes as one list.
+pub const MAX_TILES_PER_ROW: u32 = 8_192;
+const _: () = assert!(MAX_TILES_PER_ROW >= crate::MAX_TRAINED_VOCAB / 32 && MAX_TILES_PER_ROW <= crate::game::MAX_LIST);
 /// Most nodes of one plan.
 pub const MAX_NODES: u32 = 8_192;
 

@@ -12,7 +12,7 @@ use crate::{
 
 /// Side of a tile; dimensions are multiples of it.
 const SIDE: u32 = 32;
-/// Largest vocabulary that is trained: a sum over a row of logits has at most 256 states between its pieces.
+/// Largest vocabulary that is trained: a row of logits is a node's 8,192 tiles, and a sum over it has 1,023 states between its pieces.
 pub const MAX_TRAINED_VOCAB: u32 = 1 << 18;
 /// Of models that only answer, 32 bits: no vocabulary comes near it.
 const MAX_VOCAB: u32 = 1 << 20;

@@ -6,9 +6,9 @@ mod common;
 
 use common::{every_rule, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
-	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE},
+	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	plan::Plan,
-	Aggregator, Class, ConfigError, Family, ModelConfig, Robust, Rule, TrainConfig, F32,
+	Aggregator, Class, ConfigError, Family, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_TRAINED_VOCAB,
 };
 use std::collections::HashMap;
 
@@ -18,8 +18,14 @@ fn wide() -> (ModelConfig, TrainConfig) {
 	(model, TrainConfig { batch: 8, seq_len: 256, ..tiny_train() })
 }
 
+/// One layer, with logits of so many tokens.
+fn of_vocabulary(vocab: u32) -> ModelConfig {
+	ModelConfig { vocab, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() }
+}
+
 fn plans() -> Vec<Plan> {
 	let (model, train) = wide();
+	let large = of_vocabulary(151_936);
 	let families = other_families().into_iter().flat_map(|model| {
 		let train = tiny_train();
 		let reading = Plan::reading(&model, 64, Class::ExactInt8);
@@ -34,6 +40,9 @@ fn plans() -> Vec<Plan> {
 		Plan::init(&model).unwrap(),
 		Plan::delta(&model, &train).unwrap(),
 		Plan::outer(&model, &train, 3).unwrap(),
+		Plan::training(&large, &tiny_train()).unwrap(),
+		Plan::validation(&large, &tiny_train()).unwrap(),
+		Plan::reading(&large, 64, Class::ExactF32).unwrap(),
 	];
 	plans.extend(families);
 	plans
@@ -48,13 +57,15 @@ fn nodes_cover_every_stage_once_within_the_limit_of_tiles() {
 			let mut next = 0;
 			for node in nodes.by_ref().take(stage.nodes() as usize) {
 				assert_eq!(node.op, stage.op);
-				let mut tiles = 0;
+				let (mut tiles, mut row_of_tiles) = (0, 0);
 				for (&RowSlice { tensor, first, rows }, &output) in node.outputs.iter().zip(plan.outputs(stage)) {
 					assert_eq!((tensor, first), (output, next));
 					let cols = plan.tensor(tensor).unwrap().cols;
 					tiles += rows.div_ceil(32) * cols.div_ceil(32);
+					row_of_tiles += cols.div_ceil(32);
 				}
-				assert!((1..=MAX_TILES_PER_NODE).contains(&tiles));
+				let most = if tiles > row_of_tiles { MAX_TILES_PER_NODE } else { MAX_TILES_PER_ROW };
+				assert!((1..=most).contains(&tiles));
 				next += node.outputs[0].rows;
 			}
 			for &output in plan.outputs(stage) {
@@ -161,6 +172,41 @@ fn a_large_product_is_split_by_rows() {
 	assert_eq!((node.outputs[0].first, node.outputs[0].rows), (768, 256));
 	assert_eq!((node.inputs[0].first, node.inputs[0].rows), (768, 256));
 	assert_eq!((node.inputs[1].first, node.inputs[1].rows), (0, 8192));
+}
+
+#[test]
+fn a_node_has_the_rows_of_2048_tiles_and_at_least_32() {
+	let vocabularies = [(288, 32 * 227), (32_768, 64), (32_800, 32), (65_536, 32), (65_568, 32), (151_936, 32), (MAX_TRAINED_VOCAB, 32)];
+	for (vocab, rows_per_node) in vocabularies {
+		let (model, train) = (of_vocabulary(vocab), TrainConfig { batch: 5, seq_len: 32, ..tiny_train() });
+		let plan = Plan::training(&model, &train).unwrap();
+		let wide = plan.stages().iter().filter(|stage| plan.tensor(plan.outputs(stage)[0]).unwrap().cols == vocab);
+		let wide: Vec<_> = wide.map(|stage| (stage.op, stage.rows_per_node, stage.nodes(), plan.node_tiles(stage.first_node))).collect();
+		// Logits and their gradient.
+		assert_eq!(wide.len(), 2, "vocabulary {vocab}: {wide:?}");
+		let rows = rows_per_node.min(160);
+		for (op, per_node, nodes, tiles) in wide {
+			let expected = (rows_per_node, 160u32.div_ceil(rows_per_node), Some(rows / 32 * (vocab / 32)));
+			assert_eq!((per_node, nodes, tiles), expected, "vocabulary {vocab}: {op:?}");
+		}
+	}
+}
+
+#[test]
+fn a_row_of_more_than_8192_tiles_is_refused() {
+	let accepts = |model: &ModelConfig| tiny_train().validate(model);
+	let vocab = |vocab| accepts(&of_vocabulary(vocab));
+	assert_eq!((vocab(1 << 18), vocab((1 << 18) + 32)), (Ok(()), Err(ConfigError::TooLarge)));
+	// A row of a weight of 2,730 tiles is updated with both of its moments.
+	let ffn = |ffn| accepts(&ModelConfig { ffn, ..of_vocabulary(32) });
+	assert_eq!((ffn(32 * 2_730), ffn(32 * 2_731)), (Ok(()), Err(ConfigError::TooLarge)));
+}
+
+#[test]
+fn a_step_has_two_nodes_for_each_32_tokens_of_a_large_vocabulary() {
+	// Sequences of 32 tokens.
+	let large = |batch| TrainConfig { batch, ..tiny_train() }.validate(&of_vocabulary(MAX_TRAINED_VOCAB));
+	assert_eq!((large(4_000), large(4_096)), (Ok(()), Err(ConfigError::TooLarge)));
 }
 
 /// Operators of a layer of a training step, up to its RoPE, and from its backward RoPE to the products with q, k and v.

@@ -3,7 +3,7 @@
 use super::{Coded, Plan, Slot, ALIGNMENT, TILE};
 use crate::{
 	config::{Code, ConfigError, ModelConfig},
-	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE},
+	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	layout::{parts, Part},
 };
 use alloc::vec::Vec;
@@ -147,7 +147,10 @@ impl Builder {
 			rows = known.0.rows;
 			tiles_per_band = tiles_per_band.saturating_add(known.0.cols.div_ceil(TILE));
 		}
-		let bands = MAX_TILES_PER_NODE.checked_div(tiles_per_band).filter(|&bands| bands > 0).ok_or(ConfigError::TooLarge)?;
+		if tiles_per_band > MAX_TILES_PER_ROW {
+			return Err(ConfigError::TooLarge);
+		}
+		let bands = MAX_TILES_PER_NODE.checked_div(tiles_per_band).ok_or(ConfigError::TooLarge)?.max(1);
 		let written = count(self.plan.outputs.len())?;
 		self.plan.outputs.extend_from_slice(outputs);
 		let stage = Stage {
