@@ -13,7 +13,7 @@ use neuroshard_support::hardware;
 use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, round::validation_loss};
 use neuroshard_types::{
 	assignment::training_windows,
-	run::{PhaseDurations, RunConfig, RunStatus},
+	run::{PhaseDurations, RunConfig, RunStart, RunStatus},
 	Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TopK, TrainConfig, F32, H256,
 	NEURO,
 };
@@ -175,6 +175,7 @@ impl Training {
 			model: model.clone(),
 			train: train.clone(),
 			genesis_root,
+			start: RunStart::Seed,
 			min_participants: *participants.start(),
 			max_participants: *participants.end(),
 			min_bond: LEAST_BOND,

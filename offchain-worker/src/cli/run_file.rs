@@ -6,7 +6,7 @@ use neuroshard_support::json_file;
 use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Tokenizer,
-	run::{PhaseDurations, RunConfig},
+	run::{PhaseDurations, RunConfig, RunStart},
 	Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Robust, RopeScaling, RoundIndex, Rule, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
@@ -219,6 +219,7 @@ impl RunFile {
 			model,
 			train,
 			genesis_root: H256(root),
+			start: RunStart::Seed,
 			min_participants: self.min_participants,
 			max_participants: self.max_participants,
 			min_bond: bond.0,
