@@ -4,8 +4,8 @@ use crate::{
 	expected,
 	record::{Place, Record, Revealed},
 	replay::Span,
-	Absence, Absences, Active, ActiveRun, Config, Members, NextRun, Pallet, Participant, Reason, Records, Round,
-	Rounds, Run, Runs, MAX_ABSENCES,
+	Absence, Absences, Active, ActiveRun, Config, Members, NextRun, Pallet, Participant, Reason, Records, Round, Rounds, Run, Runs,
+	MAX_ABSENCES,
 };
 use alloc::{vec, vec::Vec};
 use codec::Encode;
