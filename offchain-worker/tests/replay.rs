@@ -21,7 +21,7 @@ use neuroshard_training::{
 };
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{Bridge, PhaseDurations, RoundRecord, RunConfig},
+	run::{Bridge, PhaseDurations, RoundRecord, RunConfig, RunStart},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
 };
 use std::sync::atomic::AtomicBool;
@@ -79,6 +79,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		name: Default::default(),
 		dataset: 0,
 		genesis_root: last.header.root(),
+		start: RunStart::Seed,
 		model,
 		train,
 		min_participants: 1,

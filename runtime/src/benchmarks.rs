@@ -21,7 +21,7 @@ use neuroshard_types::{
 	inference::{CheckpointId, SessionId},
 	proof::{Proof, ProofSignature},
 	provider::{HardwareProfile, PonwKey, ProviderInfo, ProviderStatus, Role, Roles, MAX_GFLOPS},
-	run::{Attestation, PhaseDurations, RunConfig},
+	run::{Attestation, PhaseDurations, RunConfig, RunStart},
 	traits::FinalWork,
 	DatasetId, ModelConfig, Moment, RunId, TrainConfig, F32, H256, MAX_LAYERS, MAX_PARTICIPANTS,
 };
@@ -289,6 +289,7 @@ impl pallet_neuro_inference::BenchmarkHelper for Helper {
 			model,
 			train: TrainConfig::tiny(),
 			genesis_root: H256::zero(),
+			start: RunStart::Seed,
 			min_participants: 1,
 			max_participants: MAX_PARTICIPANTS,
 			min_bond: NEURO,

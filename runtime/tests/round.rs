@@ -27,7 +27,7 @@ use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, Claims},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{ProviderStatus, Role, Roles},
-	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
+	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, RunStart, Work},
 	traits::{InferenceFees, WorkUnits},
 	ModelConfig, TrainConfig, F32, H256,
 };
@@ -127,6 +127,7 @@ fn create_run(training: u32) {
 		model: model(),
 		train: train(),
 		genesis_root: H256([5; 32]),
+		start: RunStart::Seed,
 		min_participants: 3,
 		max_participants: 4,
 		min_bond: 100 * NEURO,

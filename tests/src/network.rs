@@ -187,6 +187,18 @@ impl Network {
 		self.enrol(first).await
 	}
 
+	/// As [`Self::add_workers`], of one that offers the checkpoint in `start` to whoever starts from it.
+	///
+	/// # Errors
+	/// As [`Self::add_workers`].
+	pub async fn add_worker_with_start(&mut self, start: &Path, dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
+		let first = self.workers.len();
+		let folder = start.display().to_string();
+		let worker = self.create_worker(dataset, threads)?.with_options(["--start", &folder]);
+		self.workers.push(worker);
+		self.enrol(first).await
+	}
+
 	/// As [`Self::add_workers`], of workers that train and are never drawn to audit: a worker that was killed stays on the list of auditors for epochs.
 	///
 	/// # Errors

@@ -5,15 +5,23 @@ use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_data::{
 	build::build,
 	corpus::{path_corpus, registry_corpus, Corpus},
+	dataset::TOKENIZER_FILE,
 	loader::Loader,
 	tokenizer::{train, Tokenizer},
 	DataError,
 };
+use neuroshard_graph::ParamLayout;
+use neuroshard_inference::import;
 use neuroshard_support::hardware;
-use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, round::validation_loss};
+use neuroshard_training::{
+	checkpoint::{Checkpoint, Header},
+	engine::Engine,
+	export::export,
+	round::validation_loss,
+};
 use neuroshard_types::{
 	assignment::training_windows,
-	run::{PhaseDurations, RunConfig, RunStatus},
+	run::{PhaseDurations, RunConfig, RunStart, RunStatus},
 	Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TopK, TrainConfig, F32, H256,
 	NEURO,
 };
@@ -61,6 +69,7 @@ pub struct Prepared {
 	overlaps: bool,
 	participants: RangeInclusive<u32>,
 	genesis_root: H256,
+	start: RunStart,
 	first_loss: f32,
 	unigram_entropy: f64,
 }
@@ -86,6 +95,42 @@ impl Prepared {
 	) -> Result<Self, Error> {
 		let folder = layout.folder().join("dataset");
 		let work = move || prepare(preset, (&text, tokens), folder, participants);
+		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
+	}
+
+	/// Writes a model of the run's shape, with its tokenizer and other random numbers than those of its seed, into `folder`, as other programs have models.
+	///
+	/// # Errors
+	/// [`Error::Setup`].
+	pub fn write_model(&self, folder: &Path) -> Result<(), Error> {
+		let failed = |error: String| Error::Setup(format!("a model to start from: {error}"));
+		let other = TrainConfig { seed: [9; 32], ..self.train.clone() };
+		let params = Checkpoint::genesis(0, &self.model, &other, 1)?.params;
+		let path = self.folder.join(TOKENIZER_FILE);
+		let file = std::fs::read(&path).map_err(Error::file(&path))?;
+		let tokenizer = Tokenizer::stated(file, self.manifest.tokenizer.tokens).map_err(|error| failed(error.to_string()))?;
+		export(folder, &self.model, &tokenizer, &params).map_err(|error| failed(error.to_string()))
+	}
+
+	/// Has the run start from the model in `folder`, by a checkpoint that is written into `out`, and measures what it begins with then.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if there is no such model.
+	pub async fn starting_from(mut self, folder: &Path, out: &Path) -> Result<Self, Error> {
+		let (folder, out) = (folder.to_path_buf(), out.to_path_buf());
+		let work = move || {
+			let threads = hardware::threads(None);
+			let imported = import(&folder, &out, threads).map_err(|error| Error::Setup(error.to_string()))?;
+			let other = || Error::Setup(format!("{} has another model than the run", folder.display()));
+			let layout = ParamLayout::new(&imported.model).map_err(|error| Error::Setup(error.to_string()))?;
+			let checkpoint = Checkpoint::load(&out, &layout, threads)?.filter(|_| imported.model == self.model).ok_or_else(other)?;
+			let mut engine = Engine::new(&self.model, &self.train, threads)?;
+			let loader = Loader::new(&self.folder, self.manifest.shape, self.manifest.vocab)?;
+			self.first_loss = validation_loss(&mut engine, &checkpoint.params, &loader)?.get();
+			let Header { params, momentum, .. } = checkpoint.header;
+			(self.start, self.genesis_root) = (RunStart::Given { params, momentum, of: None }, checkpoint.header.root());
+			Ok(self)
+		};
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
@@ -156,6 +201,7 @@ impl Training {
 			overlaps,
 			participants,
 			genesis_root,
+			start,
 			first_loss,
 			unigram_entropy,
 		} = prepared;
@@ -175,6 +221,7 @@ impl Training {
 			model: model.clone(),
 			train: train.clone(),
 			genesis_root,
+			start,
 			min_participants: *participants.start(),
 			max_participants: *participants.end(),
 			min_bond: LEAST_BOND,
@@ -288,6 +335,7 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 		overlaps: false,
 		participants,
 		genesis_root: genesis.header.root(),
+		start: RunStart::Seed,
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
 		train,
 		unigram_entropy: built.manifest.unigram_entropy,

@@ -5,7 +5,7 @@ use neuroshard_types::{
 	proof::{PendingProof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, ProviderView, Role, Roles, Tier, UnbondingChunk},
 	reward::Earnings,
-	run::{Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig, RunStatus, RunView, Work},
+	run::{Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig, RunStart, RunStatus, RunView, Work},
 	Aggregator, ModelConfig, TrainConfig, F32, NEURO,
 };
 use serde_json::{json, Value};
@@ -58,6 +58,7 @@ fn run() -> RunView {
 		model: ModelConfig::tiny(),
 		train: TrainConfig { seed: [0xa7; 32], aggregator: Aggregator::TrimmedMean { trim: 1 }, ..TrainConfig::tiny() },
 		genesis_root: Hash::repeat_byte(1),
+		start: RunStart::Seed,
 		min_participants: 1,
 		max_participants: 8,
 		min_bond: 100 * NEURO,

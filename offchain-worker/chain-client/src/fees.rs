@@ -333,6 +333,7 @@ mod tests {
 			model: ModelConfig { dim: 64, layers: 2, heads: 4, kv_heads: 2, ffn: 160, max_seq: 128, ..ModelConfig::tiny() },
 			train: TrainConfig::tiny(),
 			genesis_root: H256::zero(),
+			start: Default::default(),
 			min_participants: 2,
 			max_participants: 4,
 			min_bond: 0,

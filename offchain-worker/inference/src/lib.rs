@@ -22,6 +22,7 @@ pub use chat::{Chat, ChatError, Message};
 pub use controls::Controls;
 pub use engine::{Engine, Readiness};
 pub use files::FileError;
+pub use folder::{import, Imported};
 pub use model::{Card, Model, ModelError};
 pub use parameters::{Parameters, ParametersError};
 pub use source::Source;

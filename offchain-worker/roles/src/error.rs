@@ -89,6 +89,16 @@ pub enum WorkerError {
 		/// Recomputed.
 		found: H256,
 	},
+	/// What the run starts from is no checkpoint of its model: its sponsor named another one.
+	#[error("run {run} is to start from checkpoint {root:?}, which is none of its model: {source}; this worker does not join it")]
+	FalseStart {
+		/// Run.
+		run: RunId,
+		/// Root of the checkpoint.
+		root: H256,
+		/// Fault of it.
+		source: CheckpointError,
+	},
 	/// The machine has less memory than something takes.
 	#[error("at least {} MiB of memory are needed, and {} MiB are available: use a machine with more, or take part in a smaller run (--run ID)", mebibytes(*needed), available >> 20)]
 	TooLittleMemory {

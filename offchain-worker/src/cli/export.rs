@@ -42,7 +42,7 @@ impl Export {
 }
 
 /// Refuses what can be no folder, and, unless `forced`, a folder with anything in it.
-fn refuse_occupied(out: &Path, forced: bool) -> Result<(), CliError> {
+pub(super) fn refuse_occupied(out: &Path, forced: bool) -> Result<(), CliError> {
 	match fs::read_dir(out).and_then(|mut entries| entries.next().transpose()) {
 		Ok(None) => Ok(()),
 		Ok(Some(_)) if forced => Ok(()),

@@ -24,6 +24,7 @@ mod key;
 mod leave;
 mod local;
 mod machine;
+mod model;
 mod money;
 mod offer;
 mod open;
@@ -37,6 +38,7 @@ mod register;
 mod replay;
 mod run_check;
 mod run_file;
+mod run_start;
 mod serve;
 mod start;
 mod status;
@@ -143,6 +145,9 @@ enum Command<C: Conducts> {
 	/// Build, verify, register, list or retire datasets.
 	#[command(subcommand)]
 	Dataset(dataset::DatasetCommand),
+	/// Make a checkpoint to start a run from.
+	#[command(subcommand)]
+	Model(model::ModelCommand),
 	/// Create, list and steer training runs.
 	#[command(subcommand)]
 	Train(train::TrainCommand),
@@ -193,6 +198,7 @@ pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 		Command::Status(command) => command.run(&common).await,
 		Command::Tokenizer(command) => command.run(),
 		Command::Dataset(command) => command.run(&common).await,
+		Command::Model(command) => command.run(),
 		Command::Train(command) => command.run(&common).await,
 		Command::Replay(command) => Ok(command.run(&common).await),
 		Command::Export(command) => command.run(&common),

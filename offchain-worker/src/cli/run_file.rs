@@ -6,7 +6,7 @@ use neuroshard_support::json_file;
 use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Tokenizer,
-	run::{PhaseDurations, RunConfig},
+	run::{PhaseDurations, RunConfig, RunStart},
 	Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Robust, RopeScaling, RoundIndex, Rule, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
@@ -129,7 +129,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct TrainFile {
-	/// Seed of the first parameters: 32 bytes in hexadecimal digits, which may begin with `0x`, or any other text, which is hashed.
+	/// Seed of the first parameters, if no checkpoint gives them: 32 bytes in hexadecimal digits, which may begin with `0x`, or any other text, which is hashed.
 	pub seed: String,
 	pub batch: u32,
 	pub seq_len: u32,
@@ -201,15 +201,25 @@ impl RunFile {
 		self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })
 	}
 
-	/// The chain's form, for `dataset` with this vocabulary and tokenizer. The genesis root is computed with `threads` threads.
+	/// The chain's form, for `dataset` with this vocabulary and tokenizer, and a run that starts from there. The genesis root is computed with `threads` threads
+	/// where a seed gives it.
 	///
 	/// # Errors
 	/// [`RunFileError::Value`] for what the chain would refuse.
-	pub fn config(&self, dataset: DatasetId, (vocab, tokenizer): (u32, Tokenizer), threads: usize) -> Result<RunConfig, RunFileError> {
+	pub fn config(
+		&self,
+		dataset: DatasetId,
+		(vocab, tokenizer): (u32, Tokenizer),
+		start: RunStart,
+		threads: usize,
+	) -> Result<RunConfig, RunFileError> {
 		self.check()?;
 		let (model, train) = (self.model.config(vocab), self.train.config());
-		let root = neuroshard_graph::commit::genesis_root(&model, &train, threads)
-			.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error}") })?;
+		let root = match start.root(0, 0) {
+			Some(given) => train.validate(&model).map(|()| given),
+			None => neuroshard_graph::commit::genesis_root(&model, &train, threads).map(H256),
+		};
+		let genesis_root = root.map_err(|error| RunFileError::Value { field: "model or train", reason: format!("is refused: {error}") })?;
 		let bond = self.bond()?;
 		let name = self.name.clone().into_bytes().try_into();
 		Ok(RunConfig {
@@ -218,7 +228,8 @@ impl RunFile {
 			tokenizer,
 			model,
 			train,
-			genesis_root: H256(root),
+			genesis_root,
+			start,
 			min_participants: self.min_participants,
 			max_participants: self.max_participants,
 			min_bond: bond.0,
@@ -231,7 +242,7 @@ impl RunFile {
 
 impl ModelFile {
 	/// Of whatever vocabulary the dataset has.
-	fn of(model: &ModelConfig) -> Self {
+	pub(super) fn of(model: &ModelConfig) -> Self {
 		let ModelConfig {
 			vocab: _,
 			dim,
@@ -359,13 +370,23 @@ mod tests {
 
 	#[test]
 	fn a_seed_text_and_the_genesis_root_follow_from_the_file() {
-		let config = tiny().config(3, BYTES, 1).unwrap();
+		let config = tiny().config(3, BYTES, RunStart::Seed, 1).unwrap();
 		assert_eq!(config.dataset, 3);
 		assert_eq!(config.min_bond, 100 * neuroshard_types::NEURO);
-		assert_eq!(config, tiny().config(3, BYTES, 2).unwrap(), "threads do not change it");
+		assert_eq!(config, tiny().config(3, BYTES, RunStart::Seed, 2).unwrap(), "threads do not change it");
 		let mut other = tiny();
 		other.train.seed = "another".into();
-		assert_ne!(other.config(3, BYTES, 1).unwrap().genesis_root, config.genesis_root);
+		assert_ne!(other.config(3, BYTES, RunStart::Seed, 1).unwrap().genesis_root, config.genesis_root);
+	}
+
+	#[test]
+	fn a_given_start_takes_the_place_of_the_seed() {
+		let start = RunStart::Given { params: H256::repeat_byte(1), momentum: H256::repeat_byte(2), of: Some((3, 4)) };
+		let config = tiny().config(3, BYTES, start, 1).unwrap();
+		assert_eq!((config.start, Some(config.genesis_root)), (start, start.root(0, 0)));
+		let mut large = tiny();
+		large.model.vocab = Some(1 << 19);
+		assert!(large.config(3, BYTES, start, 1).is_err(), "what is trained is checked all the same");
 	}
 
 	#[test]
@@ -381,7 +402,7 @@ mod tests {
 			serde_json::from_value::<RunFile>(value)
 		};
 		let file = with("family", "\"Qwen3\"").unwrap();
-		let model = file.config(0, BYTES, 1).unwrap().model;
+		let model = file.config(0, BYTES, RunStart::Seed, 1).unwrap().model;
 		assert_eq!((model.family, model.head_dim, model.rope_scaling), (Family::Qwen3, Some(64), RopeScaling::None));
 		assert_eq!(ModelFile::of(&model), file.model);
 		let scaling = |json: &str| with("rope_scaling", json).unwrap().model.config(288).rope_scaling;
@@ -401,7 +422,7 @@ mod tests {
 		};
 		let file = with(r#"{"clip": 2, "rule": {"MultiKrum": {"liars": 3}}}"#).unwrap();
 		let robust = Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 3 } };
-		assert_eq!(file.config(0, BYTES, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
+		assert_eq!(file.config(0, BYTES, RunStart::Seed, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
 		assert_eq!([10, 8, 2].map(|deltas| file.train.config().aggregator.liars(deltas)), [3, 2, 0]);
 		for wrong in [
 			r#"{"clip": 0, "rule": "Mode"}"#,
@@ -433,9 +454,12 @@ mod tests {
 		let code = Code::TopK(TopK { numbers: 8, decay: F32::new(0.95), cosine: false });
 		let mean = Robust { clip: F32::new(0.0), rule: Rule::Mean };
 		let file = with(top, None).unwrap();
-		assert_eq!(file.config(0, BYTES, 1).unwrap().train.aggregator, Aggregator::Compressed(Compressed { code, robust: mean }));
+		assert_eq!(
+			file.config(0, BYTES, RunStart::Seed, 1).unwrap().train.aggregator,
+			Aggregator::Compressed(Compressed { code, robust: mean })
+		);
 		let median = r#"{"clip": 0, "rule": "Median"}"#;
-		with(top, Some(median)).unwrap().config(0, BYTES, 1).unwrap();
+		with(top, Some(median)).unwrap().config(0, BYTES, RunStart::Seed, 1).unwrap();
 		let again = TrainFile::of(&file.train.config());
 		assert_eq!(again.config(), file.train.config());
 		let reason = |code: &str, robust: Option<&str>| with(code, robust).unwrap().check().unwrap_err().to_string();
@@ -452,7 +476,7 @@ mod tests {
 	fn what_the_chain_would_refuse_is_refused_with_the_fields_name() {
 		let mut file = tiny();
 		file.model.dim = 33;
-		assert!(file.config(0, BYTES, 1).unwrap_err().to_string().contains("model.dim is 33"));
+		assert!(file.config(0, BYTES, RunStart::Seed, 1).unwrap_err().to_string().contains("model.dim is 33"));
 		let mut file = tiny();
 		file.min_bond = "-1".into();
 		assert!(file.check().unwrap_err().to_string().contains("min_bond"), "before anything is computed");

@@ -11,6 +11,7 @@ use neuroshard_data::manifest::{DatasetManifest, MANIFEST_FILE};
 use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig, PeerAddress};
 use neuroshard_roles::{
 	defence::clocks,
+	offer_start,
 	status::{metrics, Reporter, Status},
 	Mode, Options, Parts, Worker,
 };
@@ -49,6 +50,9 @@ pub(super) struct Run<C: Conducts> {
 	/// withdrawn.
 	#[arg(long, requires = "dataset")]
 	attest: bool,
+	/// Folder of a checkpoint that runs start from, which `model import` filled: it is offered to their workers.
+	#[arg(long, value_name = "DIR")]
+	start: Option<PathBuf>,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
 	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
 	max_disk: u64,
@@ -120,6 +124,11 @@ impl<C: Conducts> Run<C> {
 		let store = Store::open(&base.join("store"), self.max_disk)?;
 		if let Some(words) = short_disk(self.max_disk, &store) {
 			tracing::warn!("{words}");
+		}
+		let (offering, start) = (store.clone(), self.start.clone());
+		let offered = tokio::task::spawn_blocking(move || offer_start(&offering, start.as_deref())).await;
+		if let Some(root) = offered.map_err(|error| CliError::Invalid(format!("reading --start failed: {error}")))?? {
+			tracing::info!("checkpoint {root:?} is offered to whoever starts from it");
 		}
 		let keypair = keypair_from_secret(&mut keys.network.expose().clone())?;
 		let (net, network) = Network::start(self.network(), keypair, store.clone(), stop.child_token()).await?;

@@ -1,6 +1,9 @@
 //! `train template|plan|create-run|approve|stop|add-cohort|remove-run|list`.
 
-use super::{bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, CliError, Common, RunFile};
+use super::{
+	bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, run_start::Start, CliError, Common,
+	RunFile,
+};
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::{keys::Account, training, Call, ChainClient, Neuro};
 use neuroshard_graph::ParamLayout;
@@ -9,7 +12,11 @@ use neuroshard_training::{
 	need::{longest_round, DiskNeed},
 	slowest::{longest_check, too_short},
 };
-use neuroshard_types::{dataset::BYTE_VOCAB, run::RunStatus, AccountId, DatasetId, RoundIndex, RunId};
+use neuroshard_types::{
+	dataset::BYTE_VOCAB,
+	run::{RunStart, RunStatus},
+	AccountId, DatasetId, RoundIndex, RunId,
+};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -71,6 +78,10 @@ pub(super) struct CreateRun {
 	/// Dataset on chain.
 	#[arg(long, value_name = "ID")]
 	dataset: DatasetId,
+	/// What it starts from: `seed`, the one in the file; a folder that `model import` filled; RUN:ROUND, what that round of another run starts from; or the root of a
+	/// checkpoint that the worker in the base folder has. Parameters and momentum are those of the checkpoint, and rounds begin at 0.
+	#[arg(long, value_name = "START", default_value = "seed")]
+	start: Start,
 	/// Rounds instead of those in the file.
 	#[arg(long)]
 	rounds: Option<RoundIndex>,
@@ -166,7 +177,11 @@ impl CreateRun {
 		{
 			self.tell_disk(&need, &file);
 		}
-		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, known, hardware::threads(None))).await;
+		let start = match &self.start {
+			Start::Seed => RunStart::Seed,
+			given => given.resolve(&common.base()?, &at, &file.model.config(known.0)).await?,
+		};
+		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, known, start, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
 		let genesis = config.genesis_root;
 		// The genesis root took its time: blocks have passed.
@@ -186,6 +201,9 @@ impl CreateRun {
 			println!("{run}");
 		} else {
 			println!("run {run} created (deposit {} held), genesis checkpoint {genesis:?}", Neuro(deposit));
+			if let Some(advice) = self.start.advice() {
+				println!("{advice}");
+			}
 		}
 		if self.approve {
 			// On another branch, somebody else's run may have that number.

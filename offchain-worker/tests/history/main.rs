@@ -18,7 +18,7 @@ use neuroshard_types::{
 	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{HardwareProfile, ProviderInfo, Role, Roles},
-	run::{seal, vote_bitmap, Attestation, PhaseDurations, RunConfig, Work},
+	run::{seal, vote_bitmap, Attestation, PhaseDurations, RunConfig, RunStart, Work},
 	F32, H256, NEURO,
 };
 use neuroshard_worker::history::{HistoryError, RunHistory, State};
@@ -54,6 +54,7 @@ fn config() -> RunConfig {
 		model,
 		train,
 		genesis_root: H256([5; 32]),
+		start: RunStart::Seed,
 		min_participants: 1,
 		max_participants: 1,
 		min_bond: 100 * NEURO,

@@ -13,9 +13,12 @@ use neuroshard_graph::{
 	init::theta_0,
 	merkle::merkle_root,
 	tiles::{self, leaf_hashes, DecodeError},
-	ModelConfig, ParamLayout, TrainConfig,
+	ModelConfig, ParamLayout, ParamTensor, TrainConfig,
 };
-use neuroshard_types::{RoundIndex, RunId, H256};
+use neuroshard_types::{
+	run::{zeros_root, RunConfig, RunStart},
+	RoundIndex, RunId, H256,
+};
 use serde::{Deserialize, Serialize};
 use std::{
 	fs,
@@ -93,6 +96,19 @@ pub struct Header {
 }
 
 impl Header {
+	/// The header of the checkpoint that `run` starts from, if that is given; `None` if it is derived from the run's seed.
+	pub fn given(run: RunId, config: &RunConfig) -> Option<Self> {
+		match config.start {
+			RunStart::Seed => None,
+			RunStart::Given { params, momentum, .. } => Some(Self { run, ..Self::first(params, momentum) }),
+		}
+	}
+
+	/// The header of a checkpoint that a run starts from, of these roots.
+	pub fn first(params: H256, momentum: H256) -> Self {
+		Self { run: 0, round: 0, adopted_steps: 0, params, momentum }
+	}
+
 	/// The checkpoint root, as on chain.
 	pub fn root(&self) -> H256 {
 		H256(checkpoint_root(&self.params.0, &self.momentum.0, self.round, self.adopted_steps))
@@ -186,11 +202,43 @@ impl Checkpoint {
 		let data = data_path(folder, &self.header);
 		write_atomically_with(&data, |writer| self.to_blobs(layout).iter().try_for_each(|blob| write(writer, blob)))
 			.map_err(|error| io_error(&data, error))?;
-		let header = folder.join(HEADER_FILE);
-		let text = serde_json::to_string_pretty(&self.header).unwrap_or_default();
-		write_atomically(&header, text.as_bytes()).map_err(|error| io_error(&header, error))?;
-		remove_others(folder, &data);
-		Ok(())
+		name(folder, &self.header)
+	}
+
+	/// Writes a checkpoint of round 0 with zero momentum into `folder`, in place of what was there, and returns its header. `values` gives the parameters of one
+	/// tensor after the other, finite ones, so that no more than one is in memory.
+	///
+	/// # Errors
+	/// Those of `values`; [`CheckpointError::DiskFull`] or [`CheckpointError::Io`]. The checkpoint that was there before is then unharmed.
+	pub fn write_first<E: From<CheckpointError>>(
+		folder: &Path,
+		layout: &ParamLayout,
+		threads: usize,
+		mut values: impl FnMut(usize, &ParamTensor) -> Result<Vec<f32>, E>,
+	) -> Result<Header, E> {
+		fs::create_dir_all(folder).map_err(|error| io_error(folder, error))?;
+		// The name tells the root, which is known at the end.
+		let unnamed = folder.join("checkpoint-unnamed.tiles");
+		let (mut hashes, mut failed) = (Vec::with_capacity(layout.tile_count()), None);
+		let written = write_atomically_with(&unnamed, |writer| {
+			for (index, tensor) in layout.tensors().iter().enumerate() {
+				let values = values(index, tensor).map_err(|error| {
+					failed = Some(error);
+					io::Error::other("there are no parameters to write")
+				})?;
+				let tiles = tiles::encode_tensor(tensor, &values);
+				hashes.extend(leaf_hashes(&tiles, threads));
+				writer.write_all(&tiles)?;
+			}
+			(0..hashes.len()).try_for_each(|_| writer.write_all(&[0; tiles::LEAF_BYTES]))
+		});
+		written.map_err(|error| failed.unwrap_or_else(|| io_error(&unnamed, error).into()))?;
+		let momentum = zeros_root(u32::try_from(hashes.len()).unwrap_or(u32::MAX));
+		let header = Header::first(H256(merkle_root(&hashes)), momentum);
+		let data = data_path(folder, &header);
+		fs::rename(&unnamed, &data).map_err(|error| io_error(&data, error))?;
+		name(folder, &header)?;
+		Ok(header)
 	}
 
 	/// The header of the checkpoint in `folder`; `None` if there is none.
@@ -249,6 +297,15 @@ fn decode(part: &'static str, layout: &ParamLayout, bytes: &[u8], expected: H256
 /// disk names.
 pub fn data_path(folder: &Path, header: &Header) -> PathBuf {
 	folder.join(format!("checkpoint-{}.tiles", hex::encode(header.root())))
+}
+
+/// Writes the header of the checkpoint whose tiles are in `folder`, and removes what was there of another one.
+fn name(folder: &Path, header: &Header) -> Result<(), CheckpointError> {
+	let path = folder.join(HEADER_FILE);
+	let text = serde_json::to_string_pretty(header).unwrap_or_default();
+	write_atomically(&path, text.as_bytes()).map_err(|error| io_error(&path, error))?;
+	remove_others(folder, &data_path(folder, header));
+	Ok(())
 }
 
 /// Removes data files that no header names any more. A file that stays only costs space, so errors are left alone.
@@ -317,6 +374,27 @@ mod tests {
 		let second = next(&layout, &first);
 		second.save(folder.path(), &layout).unwrap();
 		assert_eq!(Checkpoint::load(folder.path(), &layout, 2).unwrap(), Some(second));
+		assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+	}
+
+	#[test]
+	fn a_first_checkpoint_that_is_written_tensor_by_tensor_is_the_same_as_one_that_is_saved() {
+		let folder = tempfile::tempdir().unwrap();
+		let (layout, first) = genesis();
+		next(&layout, &first).save(folder.path(), &layout).unwrap();
+		let values = |_: usize, tensor: &ParamTensor| Ok::<_, CheckpointError>(first.params[tensor.range()].to_vec());
+		let header = Checkpoint::write_first(folder.path(), &layout, 2, values).unwrap();
+		assert_eq!(header, Header { run: 0, ..first.header });
+		assert_eq!(Checkpoint::load(folder.path(), &layout, 1).unwrap(), Some(Checkpoint { header, ..first.clone() }));
+		assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+		// One that cannot be had to its end leaves the one before.
+		let ends = |index: usize, tensor: &ParamTensor| match index {
+			0 => Ok(vec![1.0; tensor.len()]),
+			_ => Err(CheckpointError::TooManyRounds(9)),
+		};
+		let error = Checkpoint::write_first(folder.path(), &layout, 1, ends).unwrap_err();
+		assert!(matches!(error, CheckpointError::TooManyRounds(9)), "{error}");
+		assert_eq!(Checkpoint::header(folder.path()).unwrap(), Some(header));
 		assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 	}
 

@@ -11,7 +11,7 @@ use neuroshard_data::loader::Loader;
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{zeros_root, RoundRecord, RunConfig, Work},
+	run::{zeros_root, RoundRecord, RunConfig, RunStart, Work},
 	AccountId, RoundIndex, RunId, H256,
 };
 use std::{path::PathBuf, sync::atomic::AtomicBool};
@@ -58,6 +58,9 @@ pub enum ReplayError {
 		/// On chain.
 		expected: H256,
 	},
+	/// The run starts from a checkpoint that was given, and is not here.
+	#[error("the run starts from checkpoint {0:?}, which follows from nothing on chain: name the base path of a worker that has it with --base-path")]
+	NoStart(H256),
 	/// The run's model cannot be set up here.
 	#[error("the run's first checkpoint cannot be computed: {0}")]
 	Setup(Box<CheckpointError>),
@@ -191,6 +194,7 @@ impl ReplayError {
 			| Self::Engine(_)
 			| Self::Train { .. }
 			| Self::Absent { .. }
+			| Self::NoStart(_)
 			| Self::Elsewhere { .. }
 			| Self::Redo { .. }
 			| Self::Decode { .. }
@@ -226,21 +230,32 @@ pub fn replay_run(
 	if rounds.is_empty() {
 		return Err(ReplayError::NoRounds);
 	}
-	let genesis = Checkpoint::genesis(run, &config.model, &config.train, threads);
-	let mut checkpoint = genesis.map_err(|source| ReplayError::Setup(Box::new(source)))?;
-	let (found, expected) = (checkpoint.header.root(), config.genesis_root);
-	if found != expected {
-		return Err(ReplayError::Genesis { found, expected });
-	}
-	progress(Progress::Genesis(found));
-	let mut engine = Engine::new(&config.model, &config.train, threads)?;
 	let earlier = rounds.iter().map(|round| &round.record).filter(|record| record.inner_start != record.start);
 	let redo = Redo::new(rounds.iter().map(|round| &round.job), earlier.map(|record| record.inner_start), store);
 	let mut redo = redo.map_err(|source| ReplayError::Redo { round: 0, source: Box::new(source) })?;
+	let mut checkpoint = first_checkpoint(run, config, &redo, threads)?;
+	progress(Progress::Genesis(config.genesis_root));
+	let mut engine = Engine::new(&config.model, &config.train, threads)?;
 	for adopted in rounds {
 		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut redo, &mut progress)?;
 	}
 	Ok(checkpoint)
+}
+
+/// The checkpoint that round 0 starts from: derived from the seed, or, where it is given, as the content store has it.
+fn first_checkpoint(run: RunId, config: &RunConfig, redo: &Redo, threads: usize) -> Result<Checkpoint, ReplayError> {
+	let setup = |source| ReplayError::Setup(Box::new(source));
+	let expected = config.genesis_root;
+	if config.start != RunStart::Seed {
+		let layout = ParamLayout::new(&config.model).map_err(|error| setup(CheckpointError::Config(error)))?;
+		let given = redo.checkpoint(run, expected, &layout, threads).map_err(setup)?;
+		return given.ok_or(ReplayError::NoStart(expected));
+	}
+	let checkpoint = Checkpoint::genesis(run, &config.model, &config.train, threads).map_err(setup)?;
+	match checkpoint.header.root() {
+		found if found == expected => Ok(checkpoint),
+		found => Err(ReplayError::Genesis { found, expected }),
+	}
 }
 
 /// Recomputes the round whose outer step starts from `previous` and compares it with its record: the delta of every included

@@ -23,15 +23,16 @@ mod benchmarks {
 	use super::*;
 
 	#[benchmark]
-	fn create_run() {
+	fn create_run() -> Result<(), BenchmarkError> {
 		let sponsor = T::BenchmarkHelper::sponsor();
 		crowd::<T>();
-		let config = config::<T>(1);
+		let config = going_on::<T>()?;
 
 		#[extrinsic_call]
 		_(RawOrigin::Signed(sponsor), config);
 
-		assert_eq!(Runs::<T>::iter_keys().count(), 1);
+		assert_eq!(Runs::<T>::iter_keys().count(), 2);
+		Ok(())
 	}
 
 	#[benchmark]

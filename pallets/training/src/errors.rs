@@ -132,5 +132,9 @@ mod errors {
 		InFamily,
 		/// The family has as many cohorts as can be. Wait until one ends, or found another family.
 		FamilyFull,
+		/// The checkpoint that the run is to start from does not have the root that is stated, or the run and round that it is to be of do not start from its
+		/// parameters and momentum, or the chain does not have that round's checkpoint any more. Name one that the view function `record` or `run` shows, or no
+		/// run.
+		WrongStart,
 	}
 }

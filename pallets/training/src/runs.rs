@@ -21,7 +21,7 @@ use neuroshard_types::{
 	audit::OnAdopted,
 	dataset::DatasetShape,
 	provider::Role,
-	run::{RunConfig, RunStatus},
+	run::{RunConfig, RunStart, RunStatus},
 	traits::{ActiveDataset, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
 };
@@ -140,6 +140,7 @@ impl<T: Config> Pallet<T> {
 		ensure!((config.model.vocab, config.tokenizer) == (vocab, tokenizer), Error::<T>::WrongVocabulary);
 		ensure!(expected::enough_to_train(&config, &shape), Error::<T>::DatasetTooSmall);
 		ensure!(expected::enough_to_validate(&config, &shape), Error::<T>::HeldOutTooSmall);
+		Self::check_start(&config)?;
 
 		let id = NextRun::<T>::get();
 		let next = id.checked_add(1).ok_or(Error::<T>::RunIdsExhausted)?;
@@ -166,6 +167,22 @@ impl<T: Config> Pallet<T> {
 		};
 		Runs::<T>::insert(id, run);
 		Self::deposit_event(Event::RunCreated { run: id, sponsor, dataset, genesis_root, deposit });
+		Ok(())
+	}
+
+	/// Checks that the checkpoint that a run is to start from has the root that its configuration states, and is that of the run that this names.
+	fn check_start(config: &RunConfig) -> Result<(), Error<T>> {
+		let RunStart::Given { of, .. } = config.start else { return Ok(()) };
+		ensure!(config.start.root(0, 0) == Some(config.genesis_root), Error::<T>::WrongStart);
+		let Some((other, round)) = of else { return Ok(()) };
+		let run = Runs::<T>::get(other).ok_or(Error::<T>::UnknownRun)?;
+		let checkpoint = match round.checked_sub(1) {
+			None => Some(run.config.genesis_root),
+			Some(_) if round == run.rounds_adopted => Some(run.checkpoint),
+			Some(before) => Records::<T>::get(other, before).filter(|record| !record.fallen).map(|record| record.checkpoint),
+		};
+		let steps = u64::from(round).saturating_mul(run.config.train.inner_steps.into());
+		ensure!(checkpoint.is_some() && config.start.root(round, steps) == checkpoint, Error::<T>::WrongStart);
 		Ok(())
 	}
 

@@ -179,6 +179,19 @@ pub fn decode_tensor(tensor: &ParamTensor, bytes: &[u8], values: &mut [f32]) -> 
 	Ok(())
 }
 
+/// The tiles of one tensor, whose `values` these are: the inverse of [`decode_tensor`].
+///
+/// # Panics
+/// If `values` is shorter than the tensor.
+pub fn encode_tensor(tensor: &ParamTensor, values: &[f32]) -> Vec<u8> {
+	let mut bytes = vec![0; tile_count(tensor.rows, tensor.cols) * LEAF_BYTES];
+	for (tile, leaf) in bytes.chunks_exact_mut(LEAF_BYTES).enumerate() {
+		let bounds = TileBounds::new(tensor, tile);
+		TileBounds { first: bounds.first - tensor.offset, ..bounds }.gather(values, leaf);
+	}
+	bytes
+}
+
 /// The bytes of values as they are hashed: canonical, little-endian.
 pub fn bytes_of(values: &[f32]) -> Vec<u8> {
 	values.iter().flat_map(|&value| canon_bits(value).to_le_bytes()).collect()

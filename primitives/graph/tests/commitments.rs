@@ -9,7 +9,7 @@ use neuroshard_graph::{
 	commit,
 	init::theta_0,
 	merkle::{blake2_256, level, merkle_root, proof_len, prove, verify},
-	tiles::{content_id, decode, decode_tensor, encode, leaf_hash, leaf_hashes, tile_hashes, DecodeError, LEAF_BYTES},
+	tiles::{content_id, decode, decode_tensor, encode, encode_tensor, leaf_hash, leaf_hashes, tile_hashes, DecodeError, LEAF_BYTES},
 	Hash, ParamLayout,
 };
 use proptest::prelude::*;
@@ -216,6 +216,7 @@ proptest! {
 		let mut out = vec![0.0; tensor.len()];
 		decode_tensor(tensor, &bytes[range.clone()], &mut out).unwrap();
 		prop_assert_eq!(&out, &values[tensor.range()]);
+		prop_assert_eq!(&encode_tensor(tensor, &out), &bytes[range.clone()]);
 		let short = DecodeError::Length { expected: range.len(), found: range.len() - 1 };
 		prop_assert_eq!(decode_tensor(tensor, &bytes[range.start + 1..range.end], &mut out), Err(short));
 	}

@@ -11,6 +11,7 @@ use crate::{
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_graph::{
+	commit::checkpoint_root,
 	merkle::{blake2_256, uniform_root},
 	tiles::leaf_hash,
 };
@@ -46,8 +47,10 @@ pub struct RunConfig {
 	pub model: ModelConfig,
 	/// Training configuration.
 	pub train: TrainConfig,
-	/// Checkpoint root of round 0: theta_0 from `train.seed`, zero momentum. Workers recompute it and refuse to join if it differs.
+	/// Root of the checkpoint that round 0 starts from.
 	pub genesis_root: H256,
+	/// Origin of that checkpoint.
+	pub start: RunStart,
 	/// A round starts with no fewer participants.
 	pub min_participants: u32,
 	/// And with no more; at most [`MAX_PARTICIPANTS`].
@@ -61,6 +64,33 @@ pub struct RunConfig {
 	/// True if the inner steps of a round begin while the round before is under way, so that nobody waits for what is exchanged. They then start from the
 	/// checkpoint before the newest one. Not where deltas weigh by inner steps, or leave a residual.
 	pub overlaps: bool,
+}
+
+/// Origin of the checkpoint that round 0 starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum RunStart {
+	/// Theta_0 of `train.seed`, and zero momentum. Workers derive it, and refuse to join if its root differs.
+	#[default]
+	Seed,
+	/// A checkpoint that is given, whatever it was made of: an imported model, or one of another run. Workers get it from peers.
+	Given {
+		/// Root of the parameters.
+		params: H256,
+		/// Root of the outer momentum.
+		momentum: H256,
+		/// Run and round that start from the same parameters and momentum: the chain has seen that they do.
+		of: Option<(RunId, RoundIndex)>,
+	},
+}
+
+impl RunStart {
+	/// Root of a given checkpoint as one that round `round` starts from, after so many adopted inner steps; `None` for one that is derived.
+	pub fn root(&self, round: RoundIndex, adopted_steps: u64) -> Option<H256> {
+		match self {
+			Self::Seed => None,
+			Self::Given { params, momentum, .. } => Some(H256(checkpoint_root(&params.0, &momentum.0, round, adopted_steps))),
+		}
+	}
 }
 
 impl RunConfig {
@@ -94,7 +124,7 @@ impl From<OldModelConfig> for ModelConfig {
 	}
 }
 
-/// A [`RunConfig`] as it was stored before runs said what texts are made of, and models of which family they are, for migrations.
+/// A [`RunConfig`] as it was stored before runs said what texts are made of, models of which family they are, and where these start, for migrations.
 #[derive(Encode, Decode)]
 pub struct OldRunConfig {
 	name: BoundedVec<u8, ConstU32<64>>,
@@ -132,6 +162,7 @@ impl From<OldRunConfig> for RunConfig {
 			model: model.into(),
 			train,
 			genesis_root,
+			start: RunStart::Seed,
 			min_participants,
 			max_participants,
 			min_bond,
@@ -452,6 +483,18 @@ mod tests {
 		assert!(is_vote_for(&vote, 10) && is_vote_for(&vote, 16));
 		// Too short, too long, a bit beyond the last participant.
 		assert!(!is_vote_for(&vote, 17) && !is_vote_for(&vote, 8) && !is_vote_for(&vote, 9));
+	}
+
+	#[test]
+	fn a_given_checkpoint_has_another_root_in_another_round_and_one_that_is_derived_has_none() {
+		let [params, momentum] = [1, 2].map(H256::repeat_byte);
+		let given = RunStart::Given { params, momentum, of: Some((3, 7)) };
+		let root = |round: u32, steps: u64| {
+			let parts = [&b"neuroshard/checkpoint/1"[..], &[1; 32], &[2; 32], &round.to_le_bytes(), &steps.to_le_bytes()];
+			H256(blake2_256(&parts.concat()))
+		};
+		assert_eq!((given.root(0, 0), given.root(7, 84)), (Some(root(0, 0)), Some(root(7, 84))));
+		assert_eq!(RunStart::Seed.root(0, 0), None);
 	}
 
 	#[test]

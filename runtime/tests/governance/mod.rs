@@ -19,7 +19,7 @@ use neuroshard_runtime::{
 };
 use neuroshard_types::{
 	dataset::Tokenizer,
-	run::{PhaseDurations, RunConfig},
+	run::{PhaseDurations, RunConfig, RunStart},
 	ModelConfig, TrainConfig, H256,
 };
 use sp_keyring::Sr25519Keyring::{self, Alice, Bob, Charlie, Dave, Eve, Ferdie};
@@ -130,6 +130,7 @@ fn create_run() {
 		model: ModelConfig { vocab: 288, ..ModelConfig::tiny() },
 		train: TrainConfig { validation_sequences: 2, ..TrainConfig::tiny() },
 		genesis_root: H256([5; 32]),
+		start: RunStart::Seed,
 		min_participants: 1,
 		max_participants: 4,
 		min_bond: 100 * NEURO,

@@ -7,7 +7,7 @@ use neuroshard_types::{
 	dataset::{DatasetShape, Tokenizer},
 	proof::{Proof, ProofKey, ProofKind},
 	provider::{Role, Roles},
-	run::{vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, Work},
+	run::{vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, RunStart, Work},
 	ModelConfig, TrainConfig, F32, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use pallet_neuro_disputes::FIRST;
@@ -33,6 +33,7 @@ fn in_a_round(phase: Phase) {
 		model: ModelConfig::tiny(),
 		train: TrainConfig::tiny(),
 		genesis_root: H256::zero(),
+		start: RunStart::Seed,
 		min_participants: 1,
 		max_participants: MAX_PARTICIPANTS,
 		min_bond: BOND,

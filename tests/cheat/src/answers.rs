@@ -174,7 +174,7 @@ mod tests {
 		dataset::{TextTokens, Tokenizer},
 		dispute::AnswerClaim,
 		inference::{Class, Ending, Prices},
-		run::{PhaseDurations, RunConfig},
+		run::{PhaseDurations, RunConfig, RunStart},
 	};
 	use tokio::sync::mpsc;
 
@@ -193,6 +193,7 @@ mod tests {
 			model,
 			train,
 			genesis_root,
+			start: RunStart::Seed,
 			min_participants: 1,
 			max_participants: 2,
 			min_bond,

@@ -18,7 +18,7 @@ use neuroshard_types::{
 	dispute::Claims,
 	provider::{HardwareProfile, ProviderInfo, ProviderStatus, Role, Roles},
 	reward::EraIndex,
-	run::{PhaseDurations, RunConfig},
+	run::{PhaseDurations, RunConfig, RunStart},
 	AccountId, Aggregator, Balance, BlockNumber, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TrainConfig, F32, H256,
 };
 use sp_consensus_babe::{
@@ -298,6 +298,7 @@ fn config(dataset: DatasetId, places: u32, terms: &Terms) -> RunConfig {
 		model,
 		train,
 		genesis_root: H256([5; 32]),
+		start: RunStart::Seed,
 		min_participants: places.div_ceil(2).max(2).min(places),
 		max_participants: places,
 		min_bond: 100 * NEURO,

@@ -16,6 +16,7 @@ mod overlap;
 mod paid;
 mod restarts;
 mod scenario;
+mod start;
 mod tokens;
 mod trial;
 mod unequal;

@@ -16,7 +16,7 @@ use neuroshard_graph::{
 use neuroshard_types::{
 	dataset::Tokenizer,
 	dispute::WorkClaim,
-	run::{PhaseDurations, RunConfig},
+	run::{PhaseDurations, RunConfig, RunStart},
 	ModelConfig, TrainConfig, H256,
 };
 use std::{path::Path, sync::Arc};
@@ -59,6 +59,7 @@ impl Claimed {
 			model,
 			train,
 			genesis_root: start,
+			start: RunStart::Seed,
 			min_participants: 1,
 			max_participants: 2,
 			min_bond: 1,

@@ -28,6 +28,9 @@ pub(super) struct Config {
 	mlp_bias: bool,
 	#[serde(default)]
 	use_sliding_window: bool,
+	/// Of Mistral, whose files without it mean so many.
+	#[serde(default = "window")]
+	sliding_window: Option<u32>,
 	/// What each layer attends to.
 	layer_types: Option<Vec<String>>,
 	#[serde(default)]
@@ -69,6 +72,10 @@ impl Rope {
 	}
 }
 
+fn window() -> Option<u32> {
+	Some(4_096)
+}
+
 fn silu() -> String {
 	"silu".into()
 }
@@ -79,20 +86,34 @@ impl Config {
 	/// # Errors
 	/// [`FolderError::Unsupported`], [`FolderError::Config`].
 	pub(super) fn model(&self) -> Result<ModelConfig, FolderError> {
+		self.with_vocab(self.vocab_size)
+	}
+
+	/// The same with a vocabulary that is rounded up to a multiple of 32, and the tokens by which it is larger.
+	///
+	/// # Errors
+	/// As [`Self::model`].
+	pub(super) fn rounded(&self) -> Result<(ModelConfig, u32), FolderError> {
+		let vocab = self.vocab_size.checked_next_multiple_of(32).unwrap_or(self.vocab_size);
+		Ok((self.with_vocab(vocab)?, vocab.saturating_sub(self.vocab_size)))
+	}
+
+	fn with_vocab(&self, vocab: u32) -> Result<ModelConfig, FolderError> {
 		let refused = |words: String| Err(FolderError::Unsupported(words));
 		let heads = self.num_attention_heads;
 		let family = match self.model_type.as_str() {
-			"llama" => Family::Llama,
+			"llama" | "mistral" => Family::Llama,
 			"qwen2" => Family::Qwen2,
 			"qwen3" => Family::Qwen3,
-			other => return refused(format!("its type is {other}, and only those of type llama, qwen2 and qwen3 are")),
+			other => return refused(format!("its type is {other}, and only those of type llama, mistral, qwen2 and qwen3 are")),
 		};
 		// Those of Qwen 2 need not be told.
 		let biases = self.attention_bias && !family.has_biases();
 		if self.hidden_act != "silu" || biases || self.mlp_bias {
 			return refused("it has biases that others of its type do not have, or another activation than SiLU".into());
 		}
-		if self.use_sliding_window || self.layer_types.iter().flatten().any(|kind| kind != "full_attention") {
+		let slides = self.model_type == "mistral" && self.sliding_window.is_some_and(|window| window < self.max_position_embeddings);
+		if slides || self.use_sliding_window || self.layer_types.iter().flatten().any(|kind| kind != "full_attention") {
 			return refused("some of its layers do not attend to all of a text".into());
 		}
 		let mut scaling = RopeScaling::None;
@@ -112,7 +133,7 @@ impl Config {
 			return refused(format!("its rope_theta, {theta}, is no whole number"));
 		}
 		let config = ModelConfig {
-			vocab: self.vocab_size,
+			vocab,
 			dim: self.hidden_size,
 			layers: self.num_hidden_layers,
 			heads,

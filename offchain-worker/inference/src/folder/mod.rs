@@ -1,6 +1,7 @@
 //! Models in Hugging Face folders of families that are served: `config.json`, safetensors, `tokenizer.json`.
 
 mod config;
+mod import;
 mod words;
 
 use super::{
@@ -19,6 +20,8 @@ use std::{
 	path::{Path, PathBuf},
 };
 use words::{Template, Words};
+
+pub use import::{import, Imported};
 
 /// Bytes of the longest `config.json` and of those like it.
 const LONGEST_CONFIG: u64 = 16 << 20;
@@ -384,6 +387,23 @@ mod tests {
 	}
 
 	#[test]
+	fn a_mistral_that_attends_to_all_is_computed_as_a_llama() {
+		let (folder, model, _) = exported();
+		let config: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("config.json")).unwrap()).unwrap();
+		let told = |window: Option<Value>, longest: u32| {
+			let mut config = config.clone();
+			(config["model_type"], config["max_position_embeddings"]) = ("mistral".into(), longest.into());
+			if let Some(window) = window {
+				config["sliding_window"] = window;
+			}
+			serde_json::from_value::<Config>(config).unwrap().model()
+		};
+		assert_eq!(told(Some(Value::Null), 8_192).unwrap(), ModelConfig { max_seq: 8_192, ..model });
+		assert!(told(Some(8_192.into()), 8_192).is_ok() && told(None, 4_096).is_ok());
+		assert!(told(Some(4_096.into()), 8_192).is_err() && told(None, 8_192).is_err());
+	}
+
+	#[test]
 	fn a_width_of_heads_that_is_not_told_is_that_of_the_family() {
 		let (folder, model, _) = exported();
 		let path = folder.path().join("config.json");
@@ -411,6 +431,7 @@ mod tests {
 			Folder::read(folder.path(), 1).map(drop).unwrap_err().to_string()
 		};
 		assert!(error("\"llama\"", "\"gpt2\"").contains("its type is gpt2"));
+		assert!(error("\"llama\"", "\"mistral\", \"sliding_window\": 16").contains("do not attend to all"));
 		assert!(error("\"rope_scaling\": null", "\"rope_scaling\": { \"type\": \"yarn\" }").contains("rope_scaling: yarn"));
 		assert!(
 			error("\"rope_theta\"", "\"rope_parameters\": { \"rope_type\": \"llama3\", \"factor\": 8 }, \"x\"").contains("lacks numbers")

@@ -251,7 +251,7 @@ impl Parameters {
 	/// [`ParametersError`].
 	pub fn of_folder(folder: &Path, model: &ModelConfig, threads: usize) -> Result<Self, ParametersError> {
 		let layout = ParamLayout::new(model)?;
-		let mut places = places_of(folder, &layout)?;
+		let mut places = places_of(folder, layout.tensors())?;
 		let (mut state, mut tensors) = (Params::new().hash_length(32).to_state(), Vec::with_capacity(layout.tensors().len()));
 		for tensor in layout.tensors() {
 			let none = || ParametersError::Tensor { path: folder.into(), tensor: tensor.name.clone() };
@@ -297,18 +297,45 @@ impl Parameters {
 	}
 }
 
-/// Returns the place of each tensor of `layout` in the files of a folder.
-fn places_of(folder: &Path, layout: &ParamLayout) -> Result<BTreeMap<String, Place>, ParametersError> {
+/// Tensors in the safetensors files of a Hugging Face folder.
+pub(super) struct TensorFiles(BTreeMap<String, Place>);
+
+impl TensorFiles {
+	/// Finds these tensors, of these shapes.
+	///
+	/// # Errors
+	/// [`ParametersError`], without a tensor having been read.
+	pub(super) fn open(folder: &Path, tensors: &[ParamTensor]) -> Result<Self, ParametersError> {
+		places_of(folder, tensors).map(Self)
+	}
+
+	/// The values of one of them.
+	///
+	/// # Errors
+	/// [`ParametersError`], for one that is not finite among others.
+	pub(super) fn values(&self, tensor: &ParamTensor) -> Result<Vec<f32>, ParametersError> {
+		let none = || ParametersError::Tensor { path: PathBuf::new(), tensor: tensor.name.clone() };
+		let place = self.0.get(&tensor.name).ok_or_else(none)?;
+		let values = place.decode(tensor, &place.file.read(place.offset, place.bytes)?)?;
+		match values.iter().all(|value| value.is_finite()) {
+			true => Ok(values),
+			false => Err(ParametersError::NotFinite { path: place.file.path.clone(), tensor: tensor.name.clone() }),
+		}
+	}
+}
+
+/// Returns the place of each of these tensors in the files of a folder.
+fn places_of(folder: &Path, tensors: &[ParamTensor]) -> Result<BTreeMap<String, Place>, ParametersError> {
 	let (whole, index) = (folder.join(WHOLE), folder.join(INDEX));
 	let is_there = |path: &Path| path.symlink_metadata().is_ok();
 	let mut wanted: BTreeMap<String, Vec<&ParamTensor>> = BTreeMap::new();
 	if is_there(&whole) {
-		wanted.insert(WHOLE.into(), layout.tensors().iter().collect());
+		wanted.insert(WHOLE.into(), tensors.iter().collect());
 	} else if is_there(&index) {
 		let json = files::read(&index, LONGEST)?;
 		let told: Index = json_file::parse(&json).map_err(|reason| ParametersError::Json { path: index.clone(), reason })?;
 		let told: BTreeMap<String, String> = told.weight_map.0.into_iter().collect();
-		for tensor in layout.tensors() {
+		for tensor in tensors {
 			let none = || ParametersError::Tensor { path: index.clone(), tensor: tensor.name.clone() };
 			let file = told.get(&tensor.name).ok_or_else(none)?;
 			// An index leads nowhere else.

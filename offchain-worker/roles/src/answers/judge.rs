@@ -24,7 +24,7 @@ use neuroshard_types::{
 	answer_audit::AnswerId,
 	dispute::AnswerClaim,
 	inference::{CheckpointId, Receipt},
-	run::{RunConfig, RunView},
+	run::{RunConfig, RunStart, RunView},
 	AccountId, RoundIndex, RunId,
 };
 use std::{sync::Arc, time::Duration};
@@ -161,7 +161,7 @@ impl Judge {
 			Err(TranscriptStoreError::NoCheckpoint(_) | TranscriptStoreError::Checkpoint(_)) => {}
 			here => return Ok(Some(here?)),
 		}
-		if root == view.config.genesis_root {
+		if root == view.config.genesis_root && view.config.start == RunStart::Seed {
 			let config = view.config.clone();
 			return Ok(Some(computed(move || Checkpoint::genesis(run, &config.model, &config.train, threads)).await??));
 		}
@@ -170,7 +170,8 @@ impl Judge {
 			None => None,
 		};
 		let starts = at.record(run, round).await?.map(|record| record.start);
-		if ![Some(view.checkpoint), Some(offered.root), made, starts].contains(&Some(root)) {
+		let known = [Some(view.checkpoint), Some(view.config.genesis_root), Some(offered.root), made, starts];
+		if !known.contains(&Some(root)) {
 			return Ok(None);
 		}
 		let mut peers = Vec::new();
@@ -179,7 +180,8 @@ impl Judge {
 			peers.extend(peers_of_round(at, (run, round), view.config.dataset, &self.me).await?);
 		}
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
-		within(FETCHING, "the checkpoint that an answer was computed with", self.content.checkpoint(run, root, leaves, &peers)).await??;
+		let fetched = self.content.checkpoint_of((run, &view.config), root, leaves, &peers);
+		within(FETCHING, "the checkpoint that an answer was computed with", fetched).await??;
 		let store = self.content.store.clone();
 		computed(move || Content::read_checkpoint(&store, run, root, &layout, threads)).await?.map(Some)
 	}

@@ -2,11 +2,12 @@
 //! is checked against the chain's roots.
 //!
 //! - [`dataset`]: the operator's folder if it holds the one that the chain states, else shards from peers. [`supply`]: the one that a run takes.
-//! - [`rounds`]: what belongs to which round, and what of it can go.
+//! - [`rounds`]: what belongs to which round, and what of it can go. [`start`]: what a run starts from, offered by its sponsor.
 
 pub(super) mod dataset;
 mod local_folder;
 pub(super) mod rounds;
+pub mod start;
 pub(super) mod supply;
 
 use super::{
@@ -25,7 +26,7 @@ use neuroshard_training::{
 	engine::Engine,
 	need::RoundLeaves,
 };
-use neuroshard_types::{dataset::Tokenizer as TokenizerId, RunId, H256};
+use neuroshard_types::{dataset::Tokenizer as TokenizerId, run::RunConfig, RunId, H256};
 use rounds::round_label;
 use std::{
 	path::{Path, PathBuf},
@@ -73,6 +74,25 @@ impl Content {
 		}
 	}
 
+	/// Brings checkpoint `root` of `run` into the store like [`Self::checkpoint`]. What the run starts from, if it is given, is known by its parts, which whoever
+	/// has them for the sake of another run can hand out as well.
+	pub(super) async fn checkpoint_of(
+		&self,
+		(run, config): (RunId, &RunConfig),
+		root: H256,
+		leaves: u32,
+		peers: &[PeerAddress],
+	) -> Result<Header, WorkerError> {
+		match Header::given(run, config).filter(|given| given.root() == root) {
+			Some(given) => {
+				let noted = Self::stored_header(&self.store, run, root)?.is_some();
+				self.bring(given, noted, leaves, peers, &round_label(run, given.round)).await?;
+				Ok(given)
+			}
+			None => self.checkpoint(run, root, leaves, peers).await,
+		}
+	}
+
 	/// Makes `checkpoint` available to peers. Blocks.
 	pub(super) fn publish(store: &Store, checkpoint: &Checkpoint, layout: &ParamLayout) -> Result<(), WorkerError> {
 		let header = checkpoint.header;
@@ -105,16 +125,22 @@ impl Content {
 			Some(header) => header,
 			None => self.net.note(root, peers, |note| header(run, root, note)).await?,
 		};
+		self.bring(header, stored.is_some(), leaves, peers, &label(&header)).await?;
+		Ok(header)
+	}
+
+	/// Brings the two blobs that `header` names into the store, and then the note on its root unless that is there.
+	async fn bring(&self, header: Header, noted: bool, leaves: u32, peers: &[PeerAddress], label: &str) -> Result<(), WorkerError> {
 		// Pinned first: the second blob must not push the first one out.
-		self.store.pin_all([header.params, header.momentum], &label(&header))?;
+		self.store.pin_all([header.params, header.momentum], label)?;
 		for blob in [header.params, header.momentum] {
 			self.net.fetch(ContentDescriptor { root: blob, leaves }, peers).await?;
 		}
 		// What is there already is not written again: on a full disk, disputes about it can still be defended.
-		if stored.is_none() {
-			self.store.set_note(root, &header.encode())?;
+		if !noted {
+			self.store.set_note(header.root(), &header.encode())?;
 		}
-		Ok(header)
+		Ok(())
 	}
 
 	/// Returns the header of checkpoint `root` of `run`, if `store` has it. Blocks.
@@ -176,8 +202,16 @@ const TOKENIZER_ID_FILE: &str = "tokenizer_id.json";
 /// Writes `checkpoint` and its model into `folder`, in place of what was there.
 pub(super) fn save(folder: &Path, checkpoint: &Checkpoint, engine: &Engine) -> Result<(), WorkerError> {
 	checkpoint.save(folder, engine.layout())?;
+	write_model(folder, engine.model())
+}
+
+/// Writes that the checkpoint in `folder` is one of this model.
+///
+/// # Errors
+/// [`WorkerError::File`].
+pub fn write_model(folder: &Path, model: &ModelConfig) -> Result<(), WorkerError> {
 	let path = folder.join(MODEL_FILE);
-	let model = serde_json::to_vec_pretty(engine.model()).unwrap_or_default();
+	let model = serde_json::to_vec_pretty(model).unwrap_or_default();
 	write_atomically(&path, &model).map_err(|source| WorkerError::File { path, source })
 }
 

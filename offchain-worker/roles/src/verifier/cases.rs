@@ -103,12 +103,12 @@ impl Verifier {
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
 		let (theta, momentum, base) = match judged.base {
 			None => {
-				let (theta, momentum) = self.start(*run, &layout, judged.start, &peers).await?;
+				let (theta, momentum) = self.start((*run, &judged.config), &layout, judged.start, &peers).await?;
 				(theta, momentum, None)
 			}
 			Some(base) => {
 				let (theta, momentum) = self.start_elsewhere(at, claim, &judged, &layout, &peers).await?;
-				(theta, momentum, Some(self.start(*run, &layout, base.checkpoint, &peers).await?))
+				(theta, momentum, Some(self.start((*run, &judged.config), &layout, base.checkpoint, &peers).await?))
 			}
 		};
 		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &peers).await?;
@@ -147,7 +147,7 @@ impl Verifier {
 		self.check_memory(claim, &judged.config)?;
 		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
-		let (theta, momentum) = self.start(*run, &layout, judged.job.start, &peers).await?;
+		let (theta, momentum) = self.start((*run, &judged.config), &layout, judged.job.start, &peers).await?;
 		let start = [theta, self.vector(&layout, momentum)?];
 		let layout = ParamLayout::of_deltas(&judged.config.model, &judged.config.train).map_err(CaseError::from)?;
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
@@ -215,9 +215,15 @@ impl Verifier {
 	}
 
 	/// Parameters of a checkpoint, and the root of its momentum.
-	async fn start(&self, run: RunId, layout: &ParamLayout, root: H256, peers: &[PeerAddress]) -> Result<(Vec<f32>, H256), WorkerError> {
+	async fn start(
+		&self,
+		run: (RunId, &RunConfig),
+		layout: &ParamLayout,
+		root: H256,
+		peers: &[PeerAddress],
+	) -> Result<(Vec<f32>, H256), WorkerError> {
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
-		let header = self.content.checkpoint(run, root, leaves, peers).await?;
+		let header = self.content.checkpoint_of(run, root, leaves, peers).await?;
 		Ok((self.vector(layout, header.params)?, header.momentum))
 	}
 

@@ -17,7 +17,7 @@ use neuroshard_types::{
 	inference::{chained, CheckpointId, Class, Ending, Receipt, SessionId, Tokens},
 	proof::ProofSignature,
 	provider::PonwKey,
-	run::{PhaseDurations, RunConfig, Work},
+	run::{PhaseDurations, RunConfig, RunStart, Work},
 	span::Span,
 	AccountId, Balance, ModelConfig, RoundIndex, TrainConfig, H256, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
@@ -53,6 +53,7 @@ fn config(steps: u32) -> RunConfig {
 		model: ModelConfig { layers: MAX_LAYERS, heads: 1, kv_heads: 1, ffn: 32, ..ModelConfig::tiny() },
 		train: TrainConfig { batch: 1, inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() },
 		genesis_root: H256::zero(),
+		start: RunStart::Seed,
 		min_participants: 1,
 		max_participants: MAX_PARTICIPANTS,
 		min_bond: 1,

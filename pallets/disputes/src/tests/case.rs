@@ -23,7 +23,7 @@ use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
 	inference::{CheckpointId, Class, Ending, Receipt, Tokens as TokensOf},
 	proof::ProofSignature,
-	run::{PhaseDurations, RunConfig, Work},
+	run::{PhaseDurations, RunConfig, RunStart, Work},
 	AccountId, H256,
 };
 use sp_core::{ecdsa, Pair};
@@ -107,6 +107,7 @@ fn config(model: &ModelConfig, train: &TrainConfig) -> RunConfig {
 		model: model.clone(),
 		train: train.clone(),
 		genesis_root: H256::zero(),
+		start: RunStart::Seed,
 		min_participants: 1,
 		max_participants: 4,
 		min_bond: 1,

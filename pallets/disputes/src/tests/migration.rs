@@ -24,7 +24,10 @@ fn a_game_about_an_answer_goes_on_where_it_was() {
 		let model = at + tokenizer.len();
 		let end = model + stored.config.model.encode().len();
 		assert_eq!(new[end - 3..end], [0; 3]);
-		let old = [&new[..at], &new[model..end - 3], &new[end..]].concat();
+		// Where the run starts stands behind the root of what it starts from.
+		let start = end + (&stored.config.train, stored.config.genesis_root).encode().len();
+		assert_eq!(new[start], 0);
+		let old = [&new[..at], &new[model..end - 3], &new[end..start], &new[start + 1..]].concat();
 		unhashed::put_raw(&DisputedAnswers::<Test>::hashed_key_for(&answer.claim), &old);
 		StorageVersion::new(3).put::<Disputes>();
 		MigrateV3ToV4::<Test>::on_runtime_upgrade();

@@ -4,7 +4,8 @@ use crate::{
 	expected,
 	record::{Place, Record, Revealed},
 	replay::Span,
-	Absence, Absences, Active, ActiveRun, Config, Members, NextRun, Pallet, Participant, Reason, Round, Rounds, Run, Runs, MAX_ABSENCES,
+	Absence, Absences, Active, ActiveRun, Config, Members, NextRun, Pallet, Participant, Reason, Records, Round, Rounds, Run, Runs,
+	MAX_ABSENCES,
 };
 use alloc::{vec, vec::Vec};
 use codec::Encode;
@@ -14,7 +15,7 @@ use frame_system::{pallet_prelude::BlockNumberFor, RawOrigin};
 use neuroshard_types::{
 	dataset::{Tokenizer, BYTE_VOCAB},
 	proof::{Proof, ProofSignature},
-	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, VoteBitmap, Work},
+	run::{seal, vote_bitmap, Attestation, Phase, PhaseDurations, RunConfig, RunStart, VoteBitmap, Work},
 	traits::{Clock, Datasets},
 	AccountId, DatasetId, ModelConfig, RoundIndex, RunId, TrainConfig, F32, H256, MAX_LAYERS, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
@@ -73,6 +74,7 @@ pub(super) fn config<T: Config>(p: u32) -> RunConfig {
 		},
 		train: TrainConfig { batch: 1, inner_steps: MAX_STATE_ROOTS, commit_interval: 1, validation_sequences: 1, ..TrainConfig::tiny() },
 		genesis_root: H256::repeat_byte(1),
+		start: RunStart::Seed,
 		min_participants: p,
 		max_participants: p,
 		min_bond: 1,
@@ -80,6 +82,18 @@ pub(super) fn config<T: Config>(p: u32) -> RunConfig {
 		durations: PhaseDurations { joining: phase, training: phase, revealing: phase, availability: phase, checkpointing: phase },
 		overlaps: false,
 	}
+}
+
+/// A run that goes on from the first round of another one, whose record is as long as one can be. The other one takes no place of an active run.
+pub(super) fn going_on<T: Config>() -> Result<RunConfig, BenchmarkError> {
+	let (other, config) = (NextRun::<T>::get(), config::<T>(1));
+	Pallet::<T>::create_run(origin::<T>(&T::BenchmarkHelper::sponsor()), config.clone())?;
+	Active::<T>::mutate(|active| _ = active.pop());
+	Runs::<T>::mutate_extant(other, |run| run.rounds_adopted = 2);
+	let start = RunStart::Given { params: H256::repeat_byte(1), momentum: H256::repeat_byte(2), of: Some((other, 1)) };
+	let root = |round, steps| start.root(round, steps).ok_or("a given checkpoint");
+	Records::<T>::insert(other, 0, Record { checkpoint: root(1, config.train.inner_steps.into())?, ..record() });
+	Ok(RunConfig { genesis_root: root(0, 0)?, start, ..config })
 }
 
 /// The longest reason.

@@ -1,4 +1,4 @@
-//! A chain of before, whose runs did not say which tokenizer they have, and whose models were of one family.
+//! A chain of before, whose runs did not say which tokenizer they have, whose models were of one family, and which all started from a seed.
 
 use super::*;
 use crate::{migrations::MigrateV3ToV4, Run, Runs};
@@ -10,7 +10,7 @@ use frame_support::{
 use neuroshard_types::dataset::Tokenizer;
 
 #[test]
-fn runs_of_before_speak_bytes_and_train_llamas_and_go_on() {
+fn runs_of_before_speak_bytes_train_llamas_from_a_seed_and_go_on() {
 	build_and_execute(|| {
 		let (run, workers) = training(2);
 		let stored = Runs::<Test>::get(run).expect("a run");
@@ -20,7 +20,10 @@ fn runs_of_before_speak_bytes_and_train_llamas_and_go_on() {
 		let model = at + stored.config.tokenizer.encode().len();
 		let end = model + stored.config.model.encode().len();
 		assert_eq!(new[end - 3..end], [0; 3]);
-		let old = [&new[..at], &new[model..end - 3], &new[end..]].concat();
+		// Where it starts stands behind the root of what it starts from.
+		let start = end + (&stored.config.train, stored.config.genesis_root).encode().len();
+		assert_eq!(new[start], 0);
+		let old = [&new[..at], &new[model..end - 3], &new[end..start], &new[start + 1..]].concat();
 		unhashed::put_raw(&Runs::<Test>::hashed_key_for(run), &old);
 		StorageVersion::new(3).put::<Training>();
 		MigrateV3ToV4::<Test>::on_runtime_upgrade();

@@ -1,10 +1,10 @@
 //! Creation, approval, end and removal of runs.
 
 use super::*;
-use crate::{Error, Event, HoldReason, Records, Runs};
+use crate::{record::Record, Error, Event, HoldReason, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
-	run::{PhaseDurations, RunStatus},
+	run::{Attestation, PhaseDurations, RunStart, RunStatus},
 	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, H256,
 };
 use sp_runtime::{DispatchError, TokenError};
@@ -38,6 +38,63 @@ fn creating_a_run_holds_the_deposit_and_uses_the_dataset() {
 		assert_eq!((round.round, round.attempt, round.deadline), (0, 0, None));
 		assert_eq!(Training::run(run + 1), None);
 		assert_eq!(Training::round(run + 1), None);
+	});
+}
+
+/// A configuration that starts from these parameters and momentum, and says of which run and round they are.
+fn given(of: Option<(u32, u32)>) -> RunConfig {
+	let start = RunStart::Given { params: H256::repeat_byte(5), momentum: H256::repeat_byte(6), of };
+	RunConfig { genesis_root: start.root(0, 0).unwrap(), start, ..config() }
+}
+
+#[test]
+fn a_run_starts_from_a_given_checkpoint_if_its_root_is_that_of_the_parts() {
+	build_and_execute(|| {
+		let run = create(given(None));
+		assert_eq!(Training::run(run).unwrap().checkpoint, given(None).genesis_root);
+		let start = given(None).start;
+		refused(|c| c.start = start, Error::WrongStart);
+		// Not as the checkpoint that a later round starts from: rounds begin at 0.
+		refused(|c| (c.start, c.genesis_root) = (start, start.root(1, 4).unwrap()), Error::WrongStart);
+	});
+}
+
+#[test]
+fn a_run_that_goes_on_from_another_one_names_a_checkpoint_that_the_chain_knows_of_it() {
+	build_and_execute(|| {
+		let other = create(given(None));
+		let config = |round| given(Some((other, round)));
+		create(config(0));
+		refused(|c| *c = given(Some((other + 9, 0))), Error::UnknownRun);
+		refused(|c| *c = config(2), Error::WrongStart);
+		refused(|c| (c.start, c.genesis_root) = (config(0).start, H256::zero()), Error::WrongStart);
+	});
+}
+
+#[test]
+fn a_run_goes_on_from_a_round_of_another_one_as_long_as_that_checkpoint_stands_and_its_record_is_kept() {
+	build_and_execute(|| {
+		let (other, workers) = training(2);
+		let of = |round: u32| given(Some((other, round)));
+		// Both rounds end with the same parameters and momentum, after 4 and 8 steps.
+		for round in 1..=2 {
+			let checkpoint = of(round).start.root(round, 4 * u64::from(round)).unwrap();
+			to_checkpointing(other, &workers);
+			for who in &workers {
+				let attestation = Attestation { checkpoint, validation_loss: F32::new(2.5) };
+				assert_ok!(Training::attest(signed(who.clone()), other, round - 1, 0, attestation));
+			}
+			skip(1);
+			assert_eq!(Training::run(other).unwrap().rounds_adopted, round);
+			refused(|c| *c = of(round + 1), Error::WrongStart);
+			assert_ok!(Training::create_run(signed(SPONSOR), of(round)));
+		}
+		refused(|c| *c = of(0), Error::WrongStart);
+		let record = Records::<Test>::take(other, 0).unwrap();
+		refused(|c| *c = of(1), Error::WrongStart);
+		Records::<Test>::insert(other, 0, Record { fallen: true, ..record.clone() });
+		refused(|c| *c = of(1), Error::WrongStart);
+		Records::<Test>::insert(other, 0, record);
 	});
 }
 

@@ -13,7 +13,7 @@ use neuroshard_runtime::{AccountId, Dataset, Runtime, RuntimeOrigin, Timestamp, 
 use neuroshard_types::{
 	dataset::Tokenizer,
 	proof::{Proof, ProofKey, ProofKind},
-	run::{seal, vote_bitmap, Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig},
+	run::{seal, vote_bitmap, Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig, RunStart},
 	DatasetId, RunId, F32, H256,
 };
 use pallet_neuro_dataset::Datasets;
@@ -150,6 +150,7 @@ fn config(dataset: DatasetId, rounds: Option<u32>) -> RunConfig {
 		model: claims::model(),
 		train: claims::train(),
 		genesis_root: claims::checkpoint(0.0, 0),
+		start: RunStart::Seed,
 		min_participants: 2,
 		max_participants: 4,
 		min_bond: 100 * NEURO,

@@ -192,6 +192,7 @@ impl WorkerError {
 		match self {
 			// The same seed and configuration give the same again.
 			Self::Genesis { .. }
+			| Self::FalseStart { .. }
 			| Self::Engine(EngineError::Setup(_))
 			| Self::Outer(OuterError::Train(TrainError::Engine(EngineError::Setup(_))))
 			| Self::Checkpoint(CheckpointError::Config(_)) => Some(Bar::Lasting),

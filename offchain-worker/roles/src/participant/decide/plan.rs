@@ -11,7 +11,7 @@ use super::{
 use crate::{journal::PendingWork, parts::Mode};
 use neuroshard_types::{
 	dispute::OuterJob,
-	run::{vote_bitmap, Bridge, ParticipantView, Phase, RoundView, RunConfig, RunStatus, VoteBitmap},
+	run::{vote_bitmap, Bridge, ParticipantView, Phase, RoundView, RunConfig, RunStart, RunStatus, VoteBitmap},
 	BlockNumber, RoundIndex, H256,
 };
 
@@ -125,7 +125,7 @@ fn catch_up(run: &RunState, local: &LocalState) -> Task {
 	let own = local.next.as_ref().is_some_and(|next| next.run == run.id && next.attestation.checkpoint == root);
 	match run.view.rounds_adopted {
 		_ if own => Task::Adopt { root },
-		0 => Task::BuildGenesis,
+		0 if run.view.config.start == RunStart::Seed => Task::BuildGenesis,
 		_ => Task::FetchCheckpoint { root },
 	}
 }

@@ -7,8 +7,11 @@ use crate::{
 	peers::addresses,
 	WorkerError,
 };
-use neuroshard_training::checkpoint::Checkpoint;
-use neuroshard_types::{RoundIndex, RunId, H256};
+use neuroshard_training::checkpoint::{Checkpoint, CheckpointError};
+use neuroshard_types::{
+	run::{RunConfig, RunStart},
+	RoundIndex, RunId, H256,
+};
 
 impl Tasks {
 	pub(super) async fn build_genesis(&self, moment: &Moment) -> Result<Effect, WorkerError> {
@@ -61,12 +64,13 @@ impl Tasks {
 			return Ok(Effect::Loaded(root));
 		}
 		let leaves = leaves(&config)?.vector;
-		self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
+		self.content.checkpoint_of((run, &config), root, leaves, &moment.book.all()).await?;
 		let store = self.content.store.clone();
 		let job = self.compute.run(move |state| {
 			let threads = state.threads();
 			let prepared = state.prepare(run, &config)?;
-			let checkpoint = Content::read_checkpoint(&store, run, root, prepared.engine.layout(), threads)?;
+			let read = Content::read_checkpoint(&store, run, root, prepared.engine.layout(), threads);
+			let checkpoint = read.map_err(|error| no_start(run, &config, root, error))?;
 			save(&folder, &checkpoint, prepared.engine)?;
 			*prepared.current = Some(checkpoint);
 			Ok(root)
@@ -90,13 +94,13 @@ impl Tasks {
 		job.await
 	}
 
-	/// Gets an earlier checkpoint into the store, beside the one that is loaded. That of round 0 is made from the run's seed: everybody
+	/// Gets an earlier checkpoint into the store, beside the one that is loaded. That of round 0 is made from the run's seed, unless it is given: everybody
 	/// can, and nobody may have it any more.
 	pub(super) async fn fetch_start(&self, moment: &Moment, root: H256) -> Result<Effect, WorkerError> {
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
-		if root != config.genesis_root {
+		if root != config.genesis_root || config.start != RunStart::Seed {
 			let leaves = leaves(&config)?.vector;
-			self.content.checkpoint(run, root, leaves, &moment.book.all()).await?;
+			self.content.checkpoint_of((run, &config), root, leaves, &moment.book.all()).await?;
 			return Ok(Effect::StoredStart(root));
 		}
 		let store = self.content.store.clone();
@@ -136,5 +140,15 @@ impl Tasks {
 				Ok(Effect::Sibling(Sibling::Unfit(root)))
 			}
 		}
+	}
+}
+
+/// Returns the error, which is the run's fault if what it says to start from is no checkpoint of its model.
+fn no_start(run: RunId, config: &RunConfig, root: H256, error: WorkerError) -> WorkerError {
+	match error {
+		WorkerError::Checkpoint(source @ CheckpointError::Encoding { .. }) if root == config.genesis_root => {
+			WorkerError::FalseStart { run, root, source }
+		}
+		other => other,
 	}
 }

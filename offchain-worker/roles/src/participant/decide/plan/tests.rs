@@ -7,7 +7,7 @@ use crate::{
 };
 use neuroshard_types::{
 	dataset::Tokenizer,
-	run::{Attestation, MissingReport, PhaseDurations, RunConfig, RunView, Work, REPORTED_FOR},
+	run::{Attestation, MissingReport, PhaseDurations, RunConfig, RunStart, RunView, Work, REPORTED_FOR},
 	AccountId, Aggregator, ModelConfig, TrainConfig, F32, NEURO,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,6 +78,7 @@ fn config() -> RunConfig {
 			validation_sequences: 1,
 		},
 		genesis_root: H256::repeat_byte(0x90),
+		start: RunStart::Seed,
 		min_participants: 2,
 		max_participants: 4,
 		min_bond: NEURO,
@@ -298,6 +299,16 @@ fn a_newcomer_checks_the_genesis_before_it_joins() {
 	assert_eq!(plan(&chain, &local), Some(Task::Join));
 	run(&mut chain).members.push(account(ME));
 	assert_eq!(plan(&chain, &local), None, "it waits for the others");
+}
+
+#[test]
+fn a_first_checkpoint_that_is_given_is_fetched_since_no_seed_gives_it() {
+	let (mut chain, mut local) = training();
+	local.checkpoint = None;
+	let run = run(&mut chain);
+	run.view.rounds_adopted = 0;
+	run.view.config.start = RunStart::Given { params: H256::zero(), momentum: H256::zero(), of: None };
+	assert_eq!(plan(&chain, &local), Some(Task::FetchCheckpoint { root: CHECKPOINT }));
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! What a run starts from: `train create-run --start`.
+
+use super::CliError;
+use codec::DecodeAll;
+use neuroshard_chain_client::ChainAt;
+use neuroshard_roles::read_model;
+use neuroshard_store::read_note;
+use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint, Header};
+use neuroshard_types::{run::RunStart, ModelConfig, RoundIndex, RunId, H256};
+use std::{
+	convert::Infallible,
+	path::{Path, PathBuf},
+	str::FromStr,
+};
+
+/// What a run is to start from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+	/// The seed in its file.
+	Seed,
+	/// The checkpoint that a round of another run starts from.
+	Round(RunId, RoundIndex),
+	/// A checkpoint in the worker's store.
+	Root(H256),
+	/// A checkpoint in a folder.
+	Folder(PathBuf),
+}
+
+impl FromStr for Start {
+	type Err = Infallible;
+
+	fn from_str(text: &str) -> Result<Self, Infallible> {
+		let mut root = H256::zero();
+		let number = |digits: &str| digits.parse().ok();
+		let round = text.split_once(':').and_then(|(run, round)| Some((number(run)?, number(round)?)));
+		Ok(match (text, round) {
+			("seed", _) => Self::Seed,
+			(_, Some((run, round))) => Self::Round(run, round),
+			_ if hex::decode_to_slice(text.trim_start_matches("0x"), root.as_bytes_mut()).is_ok() => Self::Root(root),
+			_ => Self::Folder(text.into()),
+		})
+	}
+}
+
+impl Start {
+	/// The chain's form, for a run of `model`. What the chain does not know of a checkpoint, that it is made of these parameters and this momentum, is read from where it
+	/// is, or below `base`.
+	///
+	/// # Errors
+	/// [`CliError`] if it is not to be had, or is known to be of another model.
+	pub(super) async fn resolve(&self, base: &Path, at: &ChainAt, model: &ModelConfig) -> Result<RunStart, CliError> {
+		let given = |header: Header, of| RunStart::Given { params: header.params, momentum: header.momentum, of };
+		match self {
+			Self::Seed => Ok(RunStart::Seed),
+			Self::Folder(folder) => {
+				let header = in_folder(folder, model)?;
+				Ok(given(header, None))
+			}
+			Self::Root(root) => {
+				let header = noted(base, *root).ok_or_else(|| absent(base, &format!("{root:?}")))?;
+				Ok(given(header, None))
+			}
+			Self::Round(run, round) => {
+				let unknown = || CliError::Unknown(format!("run {run} on this chain"));
+				let view = at.run(*run).await?.ok_or_else(unknown)?;
+				fits(&view.config.model, model, &format!("run {run}"))?;
+				let root = match round.checked_sub(1) {
+					None => Some(view.config.genesis_root),
+					Some(_) if *round == view.rounds_adopted => Some(view.checkpoint),
+					Some(before) => at.record(*run, before).await?.filter(|record| !record.fallen).map(|record| record.checkpoint),
+				};
+				let root = root
+					.ok_or_else(|| CliError::Unknown(format!("checkpoint that round {round} of run {run} starts from, on this chain")))?;
+				let newest = || Checkpoint::header(&checkpoint_folder(base, *run)).ok().flatten().filter(|newest| newest.root() == root);
+				let header = noted(base, root).or_else(newest).ok_or_else(|| absent(base, &format!("{root:?} of run {run}")))?;
+				Ok(given(header, Some((*run, *round))))
+			}
+		}
+	}
+
+	/// What is to be done so that workers can begin.
+	pub(super) fn advice(&self) -> Option<String> {
+		let from = match self {
+			Self::Seed => return None,
+			Self::Folder(folder) => format!("`neuroshard-worker run --start {}`", folder.display()),
+			Self::Root(_) | Self::Round(..) => "a worker that has the checkpoint".into(),
+		};
+		Some(format!("its workers fetch what it starts from: let {from} run until as many as it needs have joined"))
+	}
+}
+
+/// The header of the checkpoint in `folder`, if that is one of `model`.
+fn in_folder(folder: &Path, model: &ModelConfig) -> Result<Header, CliError> {
+	let none = || {
+		CliError::Invalid(format!(
+			"there is no checkpoint in {}: name a folder that `model import` filled, RUN:ROUND or seed",
+			folder.display()
+		))
+	};
+	let header = Checkpoint::header(folder)?.ok_or_else(none)?;
+	if let Some(found) = read_model(folder)? {
+		fits(&found, model, &folder.display().to_string())?;
+	}
+	Ok(header)
+}
+
+/// Refuses a checkpoint of another model, which only the longest text does not make.
+fn fits(found: &ModelConfig, model: &ModelConfig, whose: &str) -> Result<(), CliError> {
+	let found = ModelConfig { max_seq: model.max_seq, ..found.clone() };
+	if found == *model {
+		return Ok(());
+	}
+	let words = format!(
+		"the model of {whose} is another one than that of the run file: it is {found:?}, and the run file, with the dataset, has {model:?}"
+	);
+	Err(CliError::Invalid(words))
+}
+
+/// The header of a checkpoint that the store below `base` knows.
+fn noted(base: &Path, root: H256) -> Option<Header> {
+	let note = read_note(&base.join("store"), root).ok()??;
+	Header::decode_all(&mut note.as_slice()).ok().filter(|header| header.root() == root)
+}
+
+fn absent(base: &Path, what: &str) -> CliError {
+	CliError::Unknown(format!(
+		"checkpoint {what} in {}: name its folder, or the base path of a worker that has it with --base-path",
+		base.display()
+	))
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use codec::Encode;
+	use neuroshard_graph::ParamLayout;
+	use neuroshard_roles::write_model;
+	use neuroshard_store::Store;
+	use neuroshard_training::presets;
+
+	#[test]
+	fn a_start_is_a_seed_a_round_of_a_run_a_root_or_a_folder() {
+		let read = |text: &str| text.parse::<Start>().unwrap();
+		let digits = "0b".repeat(32);
+		assert_eq!(read("seed"), Start::Seed);
+		assert_eq!(read("3:12"), Start::Round(3, 12));
+		assert_eq!((read(&digits), read(&format!("0x{digits}"))), (Start::Root(H256::repeat_byte(11)), Start::Root(H256::repeat_byte(11))));
+		for folder in ["./seed", "start", "3:", "C:7"] {
+			assert_eq!(read(folder), Start::Folder(folder.into()));
+		}
+	}
+
+	#[test]
+	fn a_folder_counts_if_it_has_a_checkpoint_of_that_model() {
+		let (base, (model, train)) = (tempfile::tempdir().unwrap(), presets::tiny());
+		let error = in_folder(base.path(), &model).unwrap_err().to_string();
+		assert!(error.contains("there is no checkpoint in") && error.contains("model import"), "{error}");
+		let checkpoint = Checkpoint::genesis(0, &model, &train, 1).unwrap();
+		checkpoint.save(base.path(), &ParamLayout::new(&model).unwrap()).unwrap();
+		write_model(base.path(), &model).unwrap();
+		assert_eq!(in_folder(base.path(), &model).unwrap(), checkpoint.header);
+		assert!(in_folder(base.path(), &ModelConfig { max_seq: 32, ..model.clone() }).is_ok());
+		let error = in_folder(base.path(), &ModelConfig { rope_theta: 20_000, ..model }).unwrap_err().to_string();
+		assert!(error.contains("is another one than that of the run file") && error.contains("20000"), "{error}");
+	}
+
+	#[test]
+	fn a_root_is_known_by_the_note_in_the_store_of_a_worker() {
+		let base = tempfile::tempdir().unwrap();
+		let header = Header { round: 4, adopted_steps: 48, ..Header::first(H256::repeat_byte(1), H256::repeat_byte(2)) };
+		assert_eq!(noted(base.path(), header.root()), None);
+		let store = Store::open(&base.path().join("store"), 1 << 20).unwrap();
+		store.set_note(header.root(), &header.encode()).unwrap();
+		assert_eq!(noted(base.path(), header.root()), Some(header));
+		store.set_note(H256::zero(), &header.encode()).unwrap();
+		assert_eq!(noted(base.path(), H256::zero()), None);
+	}
+}

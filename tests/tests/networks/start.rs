@@ -1,0 +1,53 @@
+//! A run that starts from a model that there is: its sponsor imports it, one worker offers it, and the others get it from there, train it on and make a folder of it
+//! that other programs read.
+
+use crate::scenario::SOON;
+use neuroshard_e2e::{kept_unless_passed, until, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Text, Tokens, Training, View};
+use neuroshard_graph::merkle::blake2_256;
+use neuroshard_inference::Card;
+use neuroshard_types::run::RunStatus;
+
+const ROUNDS: u32 = 2;
+const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_train_an_imported_model_that_one_of_them_hands_out_and_export_it() {
+	let mut folder = kept_unless_passed("start").unwrap();
+	let layout = Layout::create(folder.path().join("network"), None, 3).unwrap();
+	let text = (Text::Registry, Tokens::Trained(1_000));
+	let prepared = Prepared::with_tokens(&layout, Preset::Tiny, text, 3..=3).await.unwrap().with_inner_steps(40);
+	let [model, start, again] = ["model", "start", "again"].map(|name| folder.path().join(name));
+	prepared.write_model(&model).unwrap();
+	let prepared = prepared.starting_from(&model, &start).await.unwrap();
+	let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
+	let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await.unwrap();
+	network.add_worker_with_start(&start, Some(&training.dataset), 1).await.unwrap();
+	network.add_workers(2, None, 1).await.unwrap();
+	let over = until("the end of the run", 2 * SOON, async || {
+		network.check()?;
+		let view = View::look(&network, &training, None).await?;
+		Ok((view.run.status == RunStatus::Finished).then_some(view))
+	});
+	let over = over.await.unwrap();
+	let losses: Vec<f32> = over.records.iter().map(|record| record.validation_loss.get()).collect();
+	assert!(losses.len() == 2 && losses[0] < training.first_loss && losses[1] < losses[0], "{} > {losses:?}", training.first_loss);
+
+	// The command gives the checkpoint that the chain says.
+	let worker = &network.workers[2];
+	let [model, again] = [&model, &again].map(|path| path.to_str().unwrap());
+	let told = Ended::output_of(worker.command(["model", "import", "--model", model, "--out", again])).await.unwrap();
+	assert!(told.contains(&format!("checkpoint {:?}", over.run.config.genesis_root)) && told.contains("\"vocab\": 1024"), "{told}");
+
+	let newest = until("the last checkpoint", SOON, async || {
+		let found = worker.checkpoint(training.run, &training.model)?;
+		Ok(found.filter(|found| found.header.root() == over.run.checkpoint))
+	});
+	let newest = newest.await.unwrap();
+	let out = folder.path().join("trained");
+	Ended::output_of(worker.command(["export", "--out", out.to_str().unwrap()])).await.unwrap();
+	let (_, shape, parameters) = Card::of_folder(&out, 1).unwrap();
+	let bytes: Vec<u8> = newest.params.iter().flat_map(|value| value.to_le_bytes()).collect();
+	assert_eq!((shape, parameters.root.0), (training.model.clone(), blake2_256(&bytes)));
+	network.stop().await;
+	folder.disable_cleanup(false);
+}
