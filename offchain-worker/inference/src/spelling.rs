@@ -45,6 +45,11 @@ pub struct Offsets {
 }
 
 impl Offsets {
+	/// Behind so many characters.
+	pub fn behind(characters: usize) -> Self {
+		Self { complete: characters, begun: Vec::new() }
+	}
+
 	/// Characters before the one that these bytes begin with, which are the next ones of the text.
 	pub fn push(&mut self, bytes: &[u8]) -> usize {
 		let from = self.begun.len();

@@ -145,6 +145,15 @@ impl Text {
 		Ok(tokens)
 	}
 
+	/// As [`Self::prompt`] of a text, without what the tokenizer puts behind every text.
+	///
+	/// # Errors
+	/// [`TextError::Encode`], [`TextError::Control`].
+	pub fn begun(&self, text: &str) -> Result<Vec<u32>, TextError> {
+		let [before, _] = &self.around;
+		Ok([&before[..], &self.plain_tokens(text, true)?].concat())
+	}
+
 	/// The tokens of what a user wrote, none of which is a control token.
 	fn plain_tokens(&self, text: &str, first: bool) -> Result<Vec<u32>, TextError> {
 		let tokens = encode(&self.plain, text, first)?;

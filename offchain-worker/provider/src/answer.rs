@@ -12,7 +12,7 @@ use neuroshard_types::inference::Ending;
 use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::mpsc;
 
-/// A piece of an answer.
+/// A piece of an answer, or its prompt, if that is told back.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Piece {
 	pub(super) text: String,
@@ -85,10 +85,20 @@ impl Answer {
 		while self.ended.is_none() {
 			let reply = self.replies.recv().await.ok_or_else(|| ApiError::internal("the engine has stopped"))?;
 			match reply {
+				Reply::Prompt(tokens) => {
+					let shown = self.text.decode(&self.prompt).map_err(|error| ApiError::internal(error.to_string()))?;
+					self.offsets = Offsets::behind(shown.chars().count());
+					self.waiting.extend(Told::of_prompt(tokens, &self.text, &shown));
+					// Nothing is looked for in it.
+					return Ok(Some(self.piece(shown, None)));
+				}
+				Reply::Ending(token) => self.waiting.push_back(Told::new(token, &self.text, &mut self.offsets)),
 				Reply::Token(token) => {
 					self.tokens.push(token.id);
 					let new = self.growing.push(&self.text, token.id).map_err(|error| ApiError::internal(error.to_string()))?;
-					self.waiting.extend(Told::new(token, &self.text, &mut self.offsets));
+					if token.log.is_some() {
+						self.waiting.push_back(Told::new(token, &self.text, &mut self.offsets));
+					}
 					let text = self.stops.push(&new);
 					if self.stops.found() {
 						self.end(Ending::Cut).await?;
@@ -169,14 +179,23 @@ mod tests {
 
 	/// The pieces of an answer of these tokens, and the probabilities of each.
 	async fn pieces(tokens: &[u32], stops: &[&str], end: End) -> Vec<(String, Value)> {
+		told(&[], tokens.iter().map(|id| Reply::Token(token(*id))), stops, end).await
+	}
+
+	fn token(id: u32) -> Token {
+		Token { id, log: Some(-1.0), top: Vec::new() }
+	}
+
+	/// The pieces of an answer to a prompt, from what the batcher says before the end.
+	async fn told(prompt: &[u32], said: impl IntoIterator<Item = Reply>, stops: &[&str], end: End) -> Vec<(String, Value)> {
 		let text = Arc::new(Text::new(tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap());
-		let (reply, replies) = mpsc::channel(tokens.len() + 1);
-		for id in tokens {
-			reply.try_send(Reply::Token(Token { id: *id, log: Some(-1.0), top: Vec::new() })).unwrap();
+		let said: Vec<Reply> = said.into_iter().chain([Reply::End(end)]).collect();
+		let (reply, replies) = mpsc::channel(said.len());
+		for said in said {
+			reply.try_send(said).unwrap();
 		}
-		reply.try_send(Reply::End(end)).unwrap();
 		let stops = stops.iter().map(|stop| (*stop).to_owned()).collect();
-		let mut answer = Answer::new(text.clone(), Vec::new(), Sampling::default(), replies, stops, None);
+		let mut answer = Answer::new(text.clone(), prompt.to_vec(), Sampling::default(), replies, stops, None);
 		let mut pieces = Vec::new();
 		while let Some(piece) = answer.next().await.unwrap() {
 			pieces.push((piece.text, logprobs::of_completion(&text, &piece.tokens)));
@@ -205,6 +224,17 @@ mod tests {
 		let told = joined(&pieces(&[0xf0, 97, 256, 98, 0xc3], &[], End::Stop).await);
 		let names = json!([r"bytes:\xf0", "a", "<|endoftext|>", "b", r"bytes:\xc3"]);
 		assert_eq!(told, ("\u{fffd}ab\u{fffd}".into(), json!([0, 1, 2, 2, 3]), names));
+	}
+
+	#[tokio::test]
+	async fn a_prompt_that_is_told_back_is_in_no_stop_string_and_the_token_that_ends_the_text_is_told_behind_it() {
+		let prompt = [256, 97, 0xc3];
+		let said = [Reply::Prompt(prompt.map(token).into()), Reply::Token(token(98)), Reply::Ending(token(256))];
+		// Half a character ends the prompt: what the answer goes on with does not complete it.
+		let pieces = told(&prompt, said, &["a"], End::Stop).await;
+		assert_eq!(pieces.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>(), ["a\u{fffd}", "b", ""]);
+		let names = json!(["<|endoftext|>", "a", r"bytes:\xc3", "b", "<|endoftext|>"]);
+		assert_eq!(joined(&pieces), ("a\u{fffd}b".into(), json!([0, 0, 1, 2, 3]), names));
 	}
 
 	#[tokio::test]

@@ -239,13 +239,13 @@ impl Server {
 			let room = payer.map_or(Ok(room), |payer| payer.most(prompt.len(), ask.most, room))?;
 			let most = ask.most.map_or(room, |most| usize::try_from(most).unwrap_or(room).min(room));
 			for choice in 0..ask.choices {
-				let (reply, replies) = mpsc::channel(most.saturating_add(1));
+				// The end, and with a prompt that is told back that and the token which ends the text.
+				let (reply, replies) = mpsc::channel(most.saturating_add(3));
 				let sampling = Sampling { seed: seed.wrapping_add(choice.into()), ..ask.sampling };
 				let top = ask.log.unwrap_or(0);
-				// Room for one token at least, so that most is.
 				let most = u32::try_from(most).unwrap_or(u32::MAX);
-				let (log, endless) = (ask.log.is_some(), ask.endless);
-				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, endless, reply });
+				let (log, echo, endless) = (ask.log.is_some(), ask.echo, ask.endless);
+				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, echo, endless, reply });
 				let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
 				let dearest = self.issuer.prices.of(narrow(prompt.len()), most);
 				let reserved = payer.map(|payer| payer.reserve(dearest)).transpose()?;
@@ -397,6 +397,9 @@ async fn answer(server: Arc<Server>, kind: Kind, paid_by: PaidBy, body: Body) ->
 	let Asked { model, input, settings } = body.request(kind).await?;
 	server.is_served(&model)?;
 	let payer = server.payer(paid_by)?;
+	if settings.echo && payer.is_some() {
+		return Err(ApiError::payment("prompts that are told back have no price here: ask without echo"));
+	}
 	let (field, prompts) = match input {
 		Input::Prompts(prompts) => {
 			let mut tokens = Vec::with_capacity(prompts.len());

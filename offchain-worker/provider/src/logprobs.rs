@@ -7,24 +7,34 @@ use serde_json::{json, Map, Value};
 /// Told for the logarithm of nothing, which JSON has no number for.
 const LEAST: f32 = -9_999.0;
 
-/// A token of an answer, of which probabilities are told.
+/// A token of an answer, or of a prompt that is told back.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Told {
 	/// Characters of the answer before the one that it begins in.
 	pub(super) offset: usize,
 	id: u32,
-	log: f32,
+	/// Natural logarithm of its probability; none for the first one of a prompt.
+	log: Option<f32>,
 	/// The alternatives, the likeliest first.
 	top: Vec<(u32, f32)>,
 }
 
 impl Told {
-	/// The next token of an answer; `None` if its probability is not asked for.
-	pub(super) fn new(token: Token, text: &Text, offsets: &mut Offsets) -> Option<Self> {
-		let log = token.log?.max(LEAST);
+	/// The next token.
+	pub(super) fn new(token: Token, text: &Text, offsets: &mut Offsets) -> Self {
+		let log = token.log.map(|log| log.max(LEAST));
 		let top = token.top.into_iter().map(|(id, log)| (id, log.max(LEAST))).collect();
 		let offset = offsets.push(&text.bytes(token.id).unwrap_or_default());
-		Some(Self { offset, id: token.id, log, top })
+		Self { offset, id: token.id, log, top }
+	}
+
+	/// The tokens of a prompt that is shown as `shown`: some tokenizers do not show the blank that they put before it.
+	pub(super) fn of_prompt(tokens: Vec<Token>, text: &Text, shown: &str) -> Vec<Self> {
+		let bytes: Vec<u8> = tokens.iter().flat_map(|token| text.bytes(token.id).unwrap_or_default()).collect();
+		let hidden = String::from_utf8_lossy(&bytes).chars().count().saturating_sub(shown.chars().count());
+		let mut offsets = Offsets::default();
+		let told = tokens.into_iter().map(|token| Self::new(token, text, &mut offsets));
+		told.map(|told| Self { offset: told.offset.saturating_sub(hidden), ..told }).collect()
 	}
 }
 
@@ -38,10 +48,10 @@ fn shown(text: &Text, id: u32, mark: &str) -> String {
 
 /// Probabilities as chats tell them. The bytes of an answer's tokens are together those of its text; special tokens, which it leaves out, have none.
 pub(super) fn of_chat(text: &Text, tokens: &[Told]) -> Value {
-	let entry = |id: u32, log: f32| json!({ "token": shown(text, id, ""), "logprob": log, "bytes": text.bytes(id) });
+	let entry = |id: u32, log: Option<f32>| json!({ "token": shown(text, id, ""), "logprob": log, "bytes": text.bytes(id) });
 	let content = tokens.iter().map(|token| {
 		let mut of = entry(token.id, token.log);
-		of["top_logprobs"] = token.top.iter().map(|(id, log)| entry(*id, *log)).collect();
+		of["top_logprobs"] = token.top.iter().map(|(id, log)| entry(*id, Some(*log))).collect();
 		of
 	});
 	json!({ "content": content.collect::<Vec<_>>(), "refusal": null })
@@ -52,6 +62,9 @@ pub(super) fn of_completion(text: &Text, tokens: &[Told]) -> Value {
 	let name = |id| shown(text, id, "bytes:");
 	// A map has one place for each name: tokens that are written like the chosen one, or a likelier one, are named by their numbers.
 	let top = |token: &Told| {
+		if token.log.is_none() {
+			return Value::Null;
+		}
 		let chosen = name(token.id);
 		let mut map = Map::new();
 		for (id, log) in &token.top {
@@ -82,7 +95,7 @@ mod tests {
 			let top = if place == 0 { top.to_vec() } else { Vec::new() };
 			Token { id: (*byte).into(), log: Some(-0.25), top }
 		});
-		tokens.filter_map(|token| Told::new(token, text, &mut offsets)).collect()
+		tokens.map(|token| Told::new(token, text, &mut offsets)).collect()
 	}
 
 	#[test]
@@ -119,9 +132,24 @@ mod tests {
 	fn alternatives_that_are_written_alike_keep_their_own_values() {
 		let text = Text::new(tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap();
 		// Beyond the vocabulary, all tokens are written as nothing.
-		let chosen = |id| Told { offset: 0, id, log: -3.0, top: vec![(301, -1.0), (302, -2.0), (303, -3.0)] };
+		let chosen = |id| Told { offset: 0, id, log: Some(-3.0), top: vec![(301, -1.0), (302, -2.0), (303, -3.0)] };
 		let map = |id| of_completion(&text, &[chosen(id)])["top_logprobs"][0].clone();
 		assert_eq!(map(303), json!({ "token_id:301": -1.0, "token_id:302": -2.0, "": -3.0 }));
 		assert_eq!(map(97), json!({ "": -1.0, "token_id:302": -2.0, "token_id:303": -3.0 }));
+	}
+
+	#[test]
+	fn the_first_token_of_a_prompt_has_no_probability_and_offsets_are_those_of_the_text_that_is_shown() {
+		let text = Text::new(tokenizer_json().as_bytes(), None, BTreeSet::new()).unwrap();
+		let prompt = |bytes: &[u8], shown: &str| {
+			let log = |place: usize| (place > 0).then_some(-0.5);
+			let tokens = bytes.iter().enumerate().map(|(place, byte)| Token { id: (*byte).into(), log: log(place), top: Vec::new() });
+			of_completion(&text, &Told::of_prompt(tokens.collect(), &text, shown))
+		};
+		let told = prompt("ßa".as_bytes(), "ßa");
+		assert_eq!((&told["token_logprobs"], &told["top_logprobs"]), (&json!([null, -0.5, -0.5]), &json!([null, {}, {}])));
+		assert_eq!(told["text_offset"], json!([0, 0, 1]));
+		// A blank that is not shown.
+		assert_eq!(prompt(b" ab", "ab")["text_offset"], json!([0, 0, 1]));
 	}
 }

@@ -7,6 +7,7 @@ use neuroshard_data::DataError;
 use neuroshard_disputes::answers::{ChallengeError, PlayerError, TranscriptStoreError};
 use neuroshard_gateway::GatewayError;
 use neuroshard_inference::{
+	eval::EvalError,
 	generate::GenerateError,
 	receipt::{check::CheckError, Malformed},
 	ModelError,
@@ -231,6 +232,9 @@ pub enum CliError {
 	/// Export.
 	#[error(transparent)]
 	Export(#[from] ExportError),
+	/// Evaluation.
+	#[error(transparent)]
+	Eval(#[from] EvalError),
 	/// Sampling.
 	#[error(transparent)]
 	Generate(#[from] GenerateError),

@@ -1,9 +1,9 @@
 //! `export`.
 
 use super::{local, CliError, Common};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use neuroshard_support::{counted::counted, hardware};
-use neuroshard_training::export::export;
+use neuroshard_training::export::{card, export, gguf};
 use neuroshard_types::RunId;
 use std::{
 	fs, io,
@@ -12,10 +12,16 @@ use std::{
 
 #[derive(Debug, Args)]
 pub(super) struct Export {
-	/// Where the model goes: a new or empty folder.
-	#[arg(long, value_name = "DIR")]
+	/// Where the model goes: a new or empty folder, or a new file for GGUF.
+	#[arg(long, value_name = "PATH")]
 	out: PathBuf,
-	/// Write into a folder that is not empty, over the model that is there. Files of other names stay.
+	/// A folder in Hugging Face layout, or one file for llama.cpp and the programs that are built on it.
+	#[arg(long, value_enum, default_value_t = Format::HuggingFace)]
+	format: Format,
+	/// How matrices are written in GGUF; vectors are f32.
+	#[arg(long, value_enum, default_value_t = Precision::F32)]
+	precision: Precision,
+	/// Write into a folder that is not empty, or over a file that is there. In a folder, files of other names stay.
 	#[arg(long)]
 	force: bool,
 	/// Run whose newest checkpoint to use; the newest run if not given.
@@ -23,13 +29,50 @@ pub(super) struct Export {
 	run: Option<RunId>,
 }
 
+/// What is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+	#[value(name = "hf")]
+	HuggingFace,
+	Gguf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Precision {
+	F32,
+	F16,
+	Bf16,
+}
+
+impl From<Precision> for gguf::Precision {
+	fn from(precision: Precision) -> Self {
+		match precision {
+			Precision::F32 => Self::F32,
+			Precision::F16 => Self::F16,
+			Precision::Bf16 => Self::Bf16,
+		}
+	}
+}
+
 impl Export {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
-		refuse_occupied(&self.out, self.force)?;
+		match self.format {
+			Format::HuggingFace if self.precision != Precision::F32 => {
+				return Err(CliError::Invalid("Hugging Face folders are written in f32: --precision is for --format gguf".into()));
+			}
+			Format::HuggingFace => refuse_occupied(&self.out, self.force)?,
+			Format::Gguf => refuse_taken(&self.out, self.force)?,
+		}
 		let base = common.base()?;
 		let (run, model, checkpoint) = local::find(&base, self.run, hardware::threads(None))?;
-		export(&self.out, &model, &local::tokenizer(&base, run)?, &checkpoint.params)?;
-		let header = checkpoint.header;
+		let (tokenizer, header) = (local::tokenizer(&base, run)?, checkpoint.header);
+		match self.format {
+			Format::HuggingFace => {
+				export(&self.out, &model, &tokenizer, &checkpoint.params)?;
+				card::write(&self.out, &model, &tokenizer, &header)?;
+			}
+			Format::Gguf => gguf::export(&self.out, &format!("run-{run}"), &model, &tokenizer, &checkpoint.params, self.precision.into())?,
+		}
 		println!(
 			"checkpoint {:?} of run {} after {}, in {}",
 			header.root(),
@@ -58,6 +101,16 @@ pub(super) fn refuse_occupied(out: &Path, forced: bool) -> Result<(), CliError> 
 	}
 }
 
+/// Refuses a folder, and, unless `forced`, a file that is there.
+fn refuse_taken(out: &Path, forced: bool) -> Result<(), CliError> {
+	let words = match fs::metadata(out) {
+		Ok(found) if found.is_dir() => "is a folder: name a file with --out, such as model.gguf",
+		Ok(_) if !forced => "is there already: name another file with --out, or write over it with --force",
+		Ok(_) | Err(_) => return Ok(()),
+	};
+	Err(CliError::Invalid(format!("{} {words}", out.display())))
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -76,5 +129,16 @@ mod tests {
 			let words = refuse_occupied(out, forced).unwrap_err().to_string();
 			assert!(words.contains("notes.txt") && words.contains("--out") && words.contains("new or an empty folder"), "{words}");
 		}
+	}
+
+	#[test]
+	fn a_file_is_written_over_only_if_forced() {
+		let base = tempfile::tempdir().unwrap();
+		let file = base.path().join("model.gguf");
+		refuse_taken(&file, false).unwrap();
+		fs::write(&file, "mine").unwrap();
+		assert!(refuse_taken(&file, false).unwrap_err().to_string().contains("--force"));
+		refuse_taken(&file, true).unwrap();
+		assert!(refuse_taken(base.path(), true).unwrap_err().to_string().contains("is a folder"));
 	}
 }

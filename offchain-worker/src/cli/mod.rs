@@ -16,6 +16,7 @@ mod disk;
 mod dispute;
 mod doctor;
 mod error;
+mod eval;
 mod export;
 mod gateway;
 mod generate;
@@ -153,8 +154,10 @@ enum Command<C: Conducts> {
 	Train(train::TrainCommand),
 	/// Execute the chain's blocks anew, recompute a run from them and its dataset, and name the first round or provider that differs.
 	Replay(replay::Replay),
-	/// Write a checkpoint in Hugging Face layout.
+	/// Write a checkpoint in Hugging Face layout, or as GGUF.
 	Export(export::Export),
+	/// Say how well a checkpoint or a model predicts a text, or answers questions.
+	Eval(eval::Eval),
 	/// Sample text from a checkpoint.
 	Generate(generate::Generate),
 	/// Answer over HTTP, as clients of the OpenAI API ask, with a checkpoint or any Llama, Qwen 2 or Qwen 3. Needs no chain.
@@ -202,6 +205,7 @@ pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 		Command::Train(command) => command.run(&common).await,
 		Command::Replay(command) => Ok(command.run(&common).await),
 		Command::Export(command) => command.run(&common),
+		Command::Eval(command) => command.run(&common),
 		Command::Generate(command) => command.run(&common),
 		Command::Serve(command) => command.run(&common).await,
 		Command::Offer(command) => command.run(&common).await,

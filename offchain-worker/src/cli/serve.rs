@@ -126,7 +126,7 @@ enum Splitting {
 
 /// A class of arithmetic, as options name it.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Arithmetic {
+pub(super) enum Arithmetic {
 	F32,
 	Int8,
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod gguf;
 mod reference;
 
 use neuroshard_compute::exec::{Exec, Inference, Pages, Piece, Sequence, Wanted};

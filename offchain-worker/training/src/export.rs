@@ -1,4 +1,10 @@
 //! Exporting parameters as a Hugging Face model of their family, so that other software loads what was trained here.
+//!
+//! - [`card`]: what is told to people about it. [`gguf`]: the same as one file for llama.cpp.
+
+pub mod card;
+pub mod gguf;
+mod vocabulary;
 
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::tokenizer::{bytes, Tokenizer};
@@ -39,6 +45,17 @@ pub enum ExportError {
 		model: u32,
 		/// Of the tokenizer, rounded up.
 		needed: u32,
+	},
+	/// The file format has no words for the model or its tokenizer.
+	#[error("GGUF cannot say this: {0}. A Hugging Face folder can: export without --format")]
+	Gguf(String),
+	/// A number beyond those of the precision.
+	#[error("{tensor} has {value}, which is beyond 16 bits: export with --precision bf16 or f32")]
+	Range {
+		/// Name of the tensor.
+		tensor: String,
+		/// The number.
+		value: f32,
 	},
 	/// The model is refused.
 	#[error("the model is refused: {0:?}")]

@@ -186,6 +186,14 @@ impl Tokenizer {
 		}
 	}
 
+	/// Returns the tokens that it puts before every text, and behind it.
+	pub fn around(&self) -> [&[u32]; 2] {
+		match &self.reader {
+			Reader::Bytes => [&[], &[]],
+			Reader::Library(plain) => plain.around.each_ref().map(Vec::as_slice),
+		}
+	}
+
 	/// Returns a special token as its file writes it.
 	pub fn written(&self, token: u32) -> Option<String> {
 		match &self.reader {

@@ -144,6 +144,7 @@ const COMPLETION: Table = Table {
 	of: "/v1/completions",
 	read: &[
 		"best_of",
+		"echo",
 		"frequency_penalty",
 		"ignore_eos",
 		"logprobs",

@@ -40,12 +40,14 @@ pub struct Settings {
 	pub seed: Option<u64>,
 	/// Answers to each prompt.
 	pub choices: u32,
-	/// Most tokens of an answer; `None` for all that the model has room for.
+	/// Most tokens of an answer, 0 only for one that begins with its prompt; `None` for all that the model has room for.
 	pub most: Option<u32>,
 	/// Strings at which an answer ends; none of them is empty.
 	pub stops: Arc<[String]>,
 	/// Alternatives to each token, if probabilities are asked for.
 	pub log: Option<usize>,
+	/// True if each answer begins with its prompt.
+	pub echo: bool,
 	/// True if pieces are told as they come.
 	pub stream: bool,
 	/// True if a stream ends with the number of its tokens.
@@ -72,9 +74,10 @@ impl Request {
 			}
 		}
 		let (sampling, seed) = (sampling(&members)?, seed(&members)?);
+		let echo = flag("echo")?;
 		let most = match kind {
-			Kind::Chat => most(&members)?,
-			_ => Some(most(&members)?.unwrap_or(DEFAULT_TOKENS)),
+			Kind::Chat => most(&members, 1)?,
+			_ => Some(most(&members, if echo { 0 } else { 1 })?.unwrap_or(DEFAULT_TOKENS)),
 		};
 		let input = match kind {
 			Kind::Chat => Input::Chat(messages(&members)?),
@@ -87,6 +90,7 @@ impl Request {
 			most,
 			stops: stops(&members)?.into(),
 			log: log(kind, &members)?,
+			echo,
 			stream: flag("stream")?,
 			usage: usage(&members)?,
 			endless: flag("ignore_eos")?,
@@ -108,8 +112,8 @@ fn number(members: &Members, name: &'static str, least: u32, most: u32) -> Resul
 	Ok(u32::try_from(field.whole(least.into()..=most.into())?).ok())
 }
 
-fn most(members: &Members) -> Result<Option<u32>, Fault> {
-	let [old, new] = ["max_tokens", "max_completion_tokens"].map(|name| number(members, name, 1, u32::MAX));
+fn most(members: &Members, least: u32) -> Result<Option<u32>, Fault> {
+	let [old, new] = ["max_tokens", "max_completion_tokens"].map(|name| number(members, name, least, u32::MAX));
 	match (old?, new?) {
 		(Some(old), Some(new)) if old != new => {
 			Err(Fault::value("max_completion_tokens", "max_completion_tokens and max_tokens are the same setting, and differ"))

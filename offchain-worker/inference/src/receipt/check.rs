@@ -182,12 +182,13 @@ pub(super) mod tests {
 		let limits = Limits { active: 4, waiting: 4, memory: 64 << 20, lookup: true };
 		let (batcher, _) = Batcher::start(Box::new(inference()), USABLE, |token| token == END, limits).unwrap();
 		let (reply, mut replies) = mpsc::channel(usize::try_from(most).unwrap() + 1);
-		let job = Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, endless: false, reply };
+		let job = Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, echo: false, endless: false, reply };
 		batcher.submit(vec![job]).unwrap();
 		let mut answer = Vec::new();
 		let ending = loop {
 			match replies.blocking_recv().unwrap() {
 				Reply::Token(token) => answer.push(token.id),
+				Reply::Prompt(_) | Reply::Ending(_) => {}
 				Reply::End(End::Stop) => break Ending::End,
 				Reply::End(_) => break Ending::Cut,
 			}

@@ -95,3 +95,42 @@ async fn probabilities_are_the_same_streamed_and_whole() {
 	assert!(whole["top_logprobs"].as_array().unwrap().iter().all(|top| top.as_object().unwrap().len() == 4), "{whole}");
 	server.end().await;
 }
+
+/// Scores of each prompt are those of a server that is asked for one token after each beginning of it.
+#[tokio::test]
+async fn probabilities_of_prompts_are_those_of_answers_whether_prompts_are_text_or_tokens_or_several() {
+	let server = Running::start(bounds());
+	let mut client = server.client().await;
+	let tokens: Vec<u32> = std::iter::once(256).chain("let x = 7; let x = 7;".bytes().map(u32::from)).collect();
+	let mut expected = vec![(json!(null), json!(null))];
+	for end in 1..tokens.len() {
+		let request =
+			json!({ "model": "tiny", "prompt": tokens[..end], "max_tokens": 1, "logprobs": 20, "temperature": 0, "ignore_eos": true });
+		let (_, answer) = client.post(COMPLETIONS, &request.to_string()).await;
+		let top = answer["choices"][0]["logprobs"]["top_logprobs"][0].clone();
+		expected.push((top[char::from_u32(tokens[end]).unwrap().to_string()].clone(), top));
+	}
+	for (prompt, most) in [(json!(tokens), 0), (json!("let x = 7; let x = 7;"), 0), (json!([tokens, tokens]), 1)] {
+		let request = json!({ "model": "tiny", "prompt": prompt, "max_tokens": most, "logprobs": 20, "echo": true, "temperature": 0 });
+		let (status, answer) = client.post(COMPLETIONS, &request.to_string()).await;
+		assert_eq!(status, "200", "{answer}");
+		for choice in answer["choices"].as_array().unwrap() {
+			assert!(choice["text"].as_str().unwrap().starts_with("let x = 7; let x = 7;"), "{choice}");
+			let told = &choice["logprobs"];
+			let lists = ["tokens", "token_logprobs", "top_logprobs", "text_offset"].map(|name| told[name].as_array().unwrap());
+			assert!(lists.iter().all(|list| list.len() == tokens.len() + most), "{told}");
+			let [names, logs, tops, offsets] = lists;
+			assert_eq!((&names[0], &names[1], &offsets[1], &offsets[4]), (&json!("<|endoftext|>"), &json!("l"), &json!(0), &json!(3)));
+			for (place, (log, top)) in expected.iter().enumerate() {
+				assert_eq!(tops[place], *top, "{place}");
+				// Among the likeliest 20, or else less likely than those.
+				let least = top.as_object().and_then(|top| top.values().filter_map(Value::as_f64).reduce(f64::min));
+				assert!(logs[place] == *log || log.is_null() && logs[place].as_f64() < least, "{place}: {}", logs[place]);
+			}
+		}
+		assert_eq!(answer["usage"]["completion_tokens"], json!(most * answer["choices"].as_array().unwrap().len()));
+	}
+	let (status, _) = client.post(COMPLETIONS, r#"{"model": "tiny", "prompt": "fn", "max_tokens": 0}"#).await;
+	assert_eq!(status, "400");
+	server.end().await;
+}

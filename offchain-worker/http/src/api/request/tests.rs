@@ -92,6 +92,7 @@ fn wrong_types_are_refused_by_the_name_of_their_field() {
 		assert_eq!(named(chat(fields)), name);
 	}
 	assert_eq!(named(completion(r#", "logprobs": true"#)), "logprobs");
+	assert_eq!(named(completion(r#", "echo": 1"#)), "echo");
 	for (list, name) in [
 		(r#""hi""#, "messages"),
 		(r#"{"role": "user"}"#, "messages"),
@@ -208,6 +209,11 @@ fn numbers_out_of_range_are_refused_with_the_range_and_never_replaced() {
 			}
 		}
 	}
+	assert_eq!(
+		completion(r#", "echo": true, "max_tokens": 0"#).map(|request| (request.settings.echo, request.settings.most)),
+		Ok((true, Some(0)))
+	);
+	assert_eq!(named(completion(r#", "echo": false, "max_tokens": 0"#)), "max_tokens");
 	let logs = [chat(r#", "logprobs": true, "top_logprobs": 21"#), completion(r#", "logprobs": 21"#), completion(r#", "logprobs": -1"#)];
 	for fault in logs {
 		assert!(fault.unwrap_err().message.contains("from 0 to 20"));
@@ -241,7 +247,6 @@ fn what_others_know_is_refused_by_its_name_unless_it_asks_for_nothing() {
 		("response_format", "{\"type\": \"json_schema\", \"json_schema\": {}}"),
 		("continue_final_message", "true"),
 		("add_generation_prompt", "false"),
-		("echo", "true"),
 		("suffix", "\"x\""),
 		("logit_bias", "{\"50\": -100}"),
 		("typical_p", "0.5"),
@@ -264,6 +269,7 @@ fn what_others_know_is_refused_by_its_name_unless_it_asks_for_nothing() {
 			assert!(fault.message.starts_with(&format!("{name} is not supported: ")), "{fault}");
 		}
 	}
+	assert_eq!(chat(r#", "echo": true"#).unwrap_err().code, Some("unsupported_parameter"));
 	let nothing = r#", "stop_token_ids": [], "min_tokens": 0, "tools": [ ], "tool_choice": "none", "parallel_tool_calls": true, "response_format": {"type": "text"},
 		"echo": false, "suffix": "", "logit_bias": {}, "typical_p": 1.0, "mirostat": 0, "mirostat_tau": 5.0, "mirostat_eta": 0.1, "dry_multiplier": 0.0,
 		"dry_base": 1.75, "repeat_penalty": 1, "repeat_last_n": 64, "modalities": ["text"], "user": "me", "metadata": {"a": "b"}, "store": false,

@@ -1,4 +1,4 @@
-"""Called by tokenizers.sh: FOLDER of the tokenizers, the program that makes our tokens, and the number of lines."""
+"""Called by tokenizers.sh; a file of that name would be the package: FOLDER of the tokenizers, the program that makes our tokens, number of lines."""
 
 import hashlib
 import json
