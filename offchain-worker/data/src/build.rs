@@ -11,6 +11,7 @@ use super::{
 	place,
 	shards::{held_out_entropy, Shards},
 	sorter::{Merge, Sorter},
+	sources::{self, Sources, SOURCES_FILE},
 	tokenizer::{Tokenizer, TokenizerError},
 	DataError,
 };
@@ -44,6 +45,8 @@ pub struct BuildOptions {
 	pub name: String,
 	/// SPDX licence expression.
 	pub licence: String,
+	/// Where others get the files of the corpus: an address that their places are below.
+	pub url: Option<String>,
 	/// Tokens of every shard.
 	pub tokens_per_shard: u32,
 	/// Shards held out for validation.
@@ -64,6 +67,7 @@ impl Default for BuildOptions {
 		Self {
 			name: "local text".into(),
 			licence: "LicenseRef-mixed".into(),
+			url: None,
 			tokens_per_shard: 65_536,
 			held_out: 4,
 			vocab: 0,
@@ -106,20 +110,26 @@ pub fn rebuild(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	Ok(written.at(folder))
 }
 
-struct Written {
-	manifest: DatasetManifest,
+/// What was written to a folder.
+pub(crate) struct Written {
+	pub(crate) manifest: DatasetManifest,
+	pub(crate) sources: Option<Sources>,
 	found: Found,
 	unused_tokens: u64,
 }
 
 impl Written {
 	fn at(self, folder: &Path) -> Built {
-		let Self { manifest, found, unused_tokens } = self;
+		let Self { manifest, found, unused_tokens, .. } = self;
 		Built { dataset: Dataset { folder: folder.to_path_buf(), manifest }, found, unused_tokens }
 	}
 }
 
-fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Written, DataError> {
+/// Writes all files of a dataset to the new folder `folder`.
+///
+/// # Errors
+/// As [`build`], but for what is said of `folder`.
+pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Written, DataError> {
 	let BuildOptions { tokens_per_shard, held_out, .. } = *options;
 	let mut manifest = DatasetManifest {
 		name: options.name.clone(),
@@ -133,7 +143,11 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 		unigram_entropy: 0.0,
 		shard_roots: Vec::new(),
 	};
+	let mut sources = Sources::of(corpus, tokenizer, options, manifest.vocab);
 	// What is wrong with the options is said before hours of work.
+	if sources.is_some() {
+		manifest.source = sources::bound(corpus.source(), "");
+	}
 	manifest::check_shape(&manifest.shape)?;
 	manifest.on_chain()?;
 
@@ -142,7 +156,13 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	let mut found = corpus.read(&options.meter, &mut |document| sorter.add(document))?;
 	options.meter.tokenize(found.bytes());
 	let mut shards = Shards::new(folder, tokens_per_shard, manifest.vocab)?;
-	manifest.bytes = tokenize(sorter.finish()?, tokenizer, options, &mut found, &mut |tokens| shards.push(tokens))?;
+	let (documents, opened) = (sorter.finish()?, std::mem::take(&mut found.opened));
+	let listed = thread::scope(|scope| {
+		let hashed = sources.is_some().then(|| scope.spawn(|| sources::hashes(&opened)));
+		manifest.bytes = tokenize(documents, tokenizer, options, &mut found, &mut |tokens| shards.push(tokens))?;
+		let ended = || Err(DataError::Invalid("the thread that hashes the sources has ended".into()));
+		hashed.map(|thread| thread.join().unwrap_or_else(|_| ended())).transpose()
+	})?;
 	let (shard_roots, unused_tokens) = shards.finish()?;
 	if runs.exists() {
 		fs::remove_dir_all(&runs).map_err(|error| DataError::io(&runs, error))?;
@@ -158,11 +178,17 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	manifest.root = dataset_root(&shard_roots);
 	manifest.unigram_entropy = held_out_entropy(folder, [shard_count, held_out, tokens_per_shard, manifest.vocab])?;
 	manifest.shard_roots = shard_roots;
+	if let (Some(sources), Some(listed)) = (&mut sources, listed) {
+		sources.files = listed;
+		let text = sources.text()?;
+		manifest.source = sources::bound(corpus.source(), &sources::sha256(text.as_bytes()));
+		write(&folder.join(SOURCES_FILE), text.as_bytes())?;
+	}
 	manifest.check()?;
 	write(&folder.join(TOKENIZER_FILE), tokenizer.json())?;
 	let text = serde_json::to_string_pretty(&manifest).map_err(|error| DataError::Invalid(error.to_string()))?;
 	write(&folder.join(MANIFEST_FILE), text.as_bytes())?;
-	Ok(Written { manifest, found, unused_tokens })
+	Ok(Written { manifest, sources, found, unused_tokens })
 }
 
 /// Documents, and where their tokens go.

@@ -44,6 +44,9 @@ pub(super) struct Build {
 	/// SPDX licence expression, such as Apache-2.0, or MIT OR Apache-2.0.
 	#[arg(long, default_value = "LicenseRef-mixed", value_parser = parse::licence)]
 	licence: String,
+	/// Where others get the files of the corpus, for the list of sources: an address that their names are below.
+	#[arg(long, value_name = "URL")]
+	url: Option<String>,
 	/// Tokens of every shard.
 	#[arg(long, default_value_t = BuildOptions::default().tokens_per_shard)]
 	tokens_per_shard: u32,
@@ -84,6 +87,7 @@ impl Build {
 		let options = BuildOptions {
 			name: self.name,
 			licence: self.licence,
+			url: self.url,
 			tokens_per_shard: self.tokens_per_shard,
 			held_out: self.held_out,
 			vocab: self.vocab,
@@ -91,7 +95,7 @@ impl Build {
 			threads: self.threads.unwrap_or(defaults.threads),
 			..defaults
 		};
-		let watch = stderr().is_terminal().then(|| Watch::start(Arc::clone(&options.meter)));
+		let watch = Watch::start(&options.meter);
 		let built = match self.force {
 			true => rebuild(&corpus, &tokenizer, &options, &self.out),
 			false => build(&corpus, &tokenizer, &options, &self.out),
@@ -112,13 +116,15 @@ impl Build {
 }
 
 /// A line on the terminal that says how far a build is, until it is dropped.
-struct Watch {
+pub(super) struct Watch {
 	end: Option<Sender<()>>,
 	thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-	fn start(meter: Arc<Meter>) -> Self {
+	/// Begins to show it, if somebody looks at the terminal.
+	pub(super) fn start(meter: &Arc<Meter>) -> Option<Self> {
+		let meter = stderr().is_terminal().then(|| Arc::clone(meter))?;
 		let (end, ended) = channel();
 		let show = move || {
 			let mut since = (meter.now(), Instant::now());
@@ -132,7 +138,7 @@ impl Watch {
 			}
 			let _ = write!(stderr(), "\r\x1b[K");
 		};
-		Self { end: Some(end), thread: Some(thread::spawn(show)) }
+		Some(Self { end: Some(end), thread: Some(thread::spawn(show)) })
 	}
 }
 

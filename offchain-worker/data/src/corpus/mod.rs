@@ -4,7 +4,7 @@
 //! the same order: files are taken in the order of their relative path, so that neither the folder's place nor the order of a directory listing
 //! matters.
 //!
-//! - Which files: `walk` (those below a folder), `registry` (those of crates).
+//! - Which files: `walk` (those below a folder), `part` (what was named, and its place in a folder above all), `registry` (those of crates).
 //! - What is in them: `kind` (which format), `reader` (a file's documents), `inflate` (compressed files), `archive` (tar).
 //! - Formats: `text`, `lines` (JSON lines), `array` (JSON), `table` (CSV), `parquet`; `column` is what those of records have in common.
 //! - What is said of it: `found` (what was read), `left_out` (what was not, and why).
@@ -18,6 +18,7 @@ mod kind;
 mod left_out;
 mod lines;
 mod parquet;
+mod part;
 mod reader;
 mod registry;
 mod table;
@@ -26,9 +27,13 @@ mod walk;
 
 pub use found::{Format, Found, Taken};
 pub use left_out::{Amount, Left, LeftOut, Reason};
+pub(crate) use part::below;
+pub use part::Part;
 
 use crate::{meter::Meter, DataError};
+use part::Input;
 use reader::{Reader, Share};
+use serde::{Deserialize, Serialize};
 use std::{
 	collections::BTreeSet,
 	fs,
@@ -66,7 +71,8 @@ impl Default for CorpusLimits {
 }
 
 /// What becomes of text that is not UTF-8.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum InvalidUtf8 {
 	/// Nothing is read any more.
 	Refuse,
@@ -106,7 +112,7 @@ enum Origin {
 	Registry(PathBuf),
 	/// Files and folders, of which nothing below `out` is read.
 	Paths {
-		paths: Vec<PathBuf>,
+		inputs: Vec<Input>,
 		out: Option<PathBuf>,
 	},
 }
@@ -134,9 +140,39 @@ impl Corpus {
 		Self { invalid_utf8, ..self }
 	}
 
-	/// Where the text is from, in words, for a manifest.
+	/// Where the text is from, in words, for a manifest: at most 169 bytes.
 	pub fn source(&self) -> &str {
 		&self.source
+	}
+
+	/// Limits on the text that is taken.
+	pub(crate) fn limits(&self) -> CorpusLimits {
+		self.limits
+	}
+
+	pub(crate) fn column(&self) -> &str {
+		&self.column
+	}
+
+	pub(crate) fn invalid_utf8(&self) -> InvalidUtf8 {
+		self.invalid_utf8
+	}
+
+	/// What was named, by places below a folder that has all of it; nothing where that is not files alone.
+	pub(crate) fn parts(&self) -> Option<Vec<Part>> {
+		match &self.origin {
+			Origin::Paths { inputs, .. } if !inputs.iter().any(|input| is_standard_input(&input.path)) => Some(part::parts(inputs)),
+			_ => None,
+		}
+	}
+
+	/// The text of these parts of `folder`.
+	///
+	/// # Errors
+	/// [`DataError::Invalid`] for a path that leads out of the folder.
+	pub(crate) fn of_parts(folder: &Path, parts: &[Part], limits: CorpusLimits) -> Result<Self, DataError> {
+		let origin = Origin::Paths { inputs: part::inputs(folder, parts)?, out: None };
+		Ok(Self::new(String::new(), origin, limits))
 	}
 
 	/// Reads all of it. `take` gets every document, also those that are there several times.
@@ -155,9 +191,9 @@ impl Corpus {
 				registry::read(root, &mut reader)?;
 				root
 			}
-			Origin::Paths { paths, out } => {
-				self.read_paths(paths, out.as_deref(), &mut reader, meter)?;
-				paths.first().map_or(Path::new(""), PathBuf::as_path)
+			Origin::Paths { inputs, out } => {
+				read_paths(inputs, out.as_deref(), &mut reader, meter)?;
+				inputs.first().map_or(Path::new(""), |input| &input.path)
 			}
 		};
 		let found = reader.finish();
@@ -179,31 +215,34 @@ impl Corpus {
 		})?;
 		Ok((texts, found))
 	}
+}
 
-	fn read_paths(&self, paths: &[PathBuf], out: Option<&Path>, reader: &mut Reader<'_>, meter: &Meter) -> Result<(), DataError> {
-		let mut found = Vec::new();
-		for path in paths {
-			// Names are told below the path that was given, if there is one alone.
-			let root = if paths.len() == 1 { path } else { Path::new("") };
-			if is_standard_input(path) || !path.is_dir() {
-				found.push((root, path.clone()));
-				continue;
-			}
-			let files = walk::files(path, out, &mut reader.found_mut().left_out)?;
-			found.extend(files.into_iter().map(|file| (root, file)));
+fn read_paths(inputs: &[Input], out: Option<&Path>, reader: &mut Reader<'_>, meter: &Meter) -> Result<(), DataError> {
+	let mut found = Vec::new();
+	for input in inputs {
+		// Names are told below the path that was given, if there is one alone.
+		let root = if inputs.len() == 1 { &input.path } else { Path::new("") };
+		if is_standard_input(&input.path) || !input.path.is_dir() {
+			found.push((input, root, input.path.clone()));
+			continue;
 		}
-		let bytes = |(_, path): &(&Path, PathBuf)| fs::metadata(path).map_or(0, |kind| kind.len());
-		if !paths.iter().any(|path| is_standard_input(path)) {
-			meter.expect(found.iter().map(bytes).fold(0, u64::saturating_add));
-		}
-		for (root, path) in found {
-			match is_standard_input(&path) {
-				true => reader.standard_input()?,
-				false => reader.file(root, &path, Share::Whole)?,
-			}
-		}
-		Ok(())
+		let files = walk::files(&input.path, out, &mut reader.found_mut().left_out)?;
+		found.extend(files.into_iter().map(|file| (input, root, file)));
 	}
+	let bytes = |(_, _, path): &(&Input, &Path, PathBuf)| fs::metadata(path).map_or(0, |kind| kind.len());
+	if !inputs.iter().any(|input| is_standard_input(&input.path)) {
+		meter.expect(found.iter().map(bytes).fold(0, u64::saturating_add));
+	}
+	for (input, root, path) in found {
+		match is_standard_input(&path) {
+			true => reader.standard_input()?,
+			false => {
+				let listed = input.listed(&path);
+				reader.file(root, &path, Some((input.part, &listed)), Share::Whole)?;
+			}
+		}
+	}
+	Ok(())
 }
 
 /// Text of the crates in the cargo registry below `cargo_home`: the first file of every crate, then the second of every
@@ -232,7 +271,14 @@ pub fn paths_corpus(paths: &[PathBuf], limits: CorpusLimits, out: Option<&Path>)
 	for path in paths {
 		all.extend(matches(path)?);
 	}
-	for path in all.iter().filter(|path| !is_standard_input(path)) {
+	refuse_out(&all, out)?;
+	let origin = Origin::Paths { inputs: part::named(vec![all])?, out: out.map(Path::to_path_buf) };
+	Ok(Corpus::new(source_of(paths), origin, limits))
+}
+
+/// Refuses what is below the place of the dataset, and what is not there.
+fn refuse_out(paths: &[PathBuf], out: Option<&Path>) -> Result<(), DataError> {
+	for path in paths.iter().filter(|path| !is_standard_input(path)) {
 		let place = path.canonicalize().map_err(|error| DataError::io(path, error))?;
 		if let Some(out) = out.filter(|out| out.canonicalize().is_ok_and(|out| place.starts_with(out))) {
 			let words = format!(
@@ -243,8 +289,7 @@ pub fn paths_corpus(paths: &[PathBuf], limits: CorpusLimits, out: Option<&Path>)
 			return Err(DataError::Invalid(words));
 		}
 	}
-	let origin = Origin::Paths { paths: all, out: out.map(Path::to_path_buf) };
-	Ok(Corpus::new(source_of(paths), origin, limits))
+	Ok(())
 }
 
 /// What a path stands for that may be a pattern.
@@ -271,12 +316,12 @@ fn is_standard_input(path: &Path) -> bool {
 
 /// In words, and within what a manifest has room for.
 fn source_of(paths: &[PathBuf]) -> String {
-	const ROOM: usize = 200;
+	const ROOM: usize = 150;
 	let name = |path: &PathBuf| match is_standard_input(path) {
 		true => "standard input".to_owned(),
 		false => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
 	};
-	if let [path] = paths {
+	if let Some(path) = paths.first().filter(|path| paths.len() == 1 && name(path).len() <= ROOM) {
 		return format!("{} {}", if path.is_dir() { "text files of" } else { "text of" }, name(path));
 	}
 	let names = paths.iter().map(name).collect::<Vec<_>>().join(", ");
