@@ -17,6 +17,8 @@ pub mod dataset;
 pub mod loader;
 pub mod manifest;
 pub mod meter;
+pub mod mixture;
+mod parallel;
 mod place;
 mod shards;
 mod sorter;

@@ -63,6 +63,11 @@ impl Found {
 		u32::try_from(self.names.len().saturating_sub(1)).unwrap_or(u32::MAX)
 	}
 
+	/// Number of the part of the corpus that a file is of.
+	pub(crate) fn part(&self, file: u32) -> u32 {
+		usize::try_from(file).ok().and_then(|file| self.names.get(file)).map_or(0, |(_, part)| *part)
+	}
+
 	/// Documents in all.
 	pub fn documents(&self) -> u64 {
 		self.taken.values().map(|taken| taken.documents).sum()

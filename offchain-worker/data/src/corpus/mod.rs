@@ -30,7 +30,11 @@ pub use left_out::{Amount, Left, LeftOut, Reason};
 pub(crate) use part::below;
 pub use part::Part;
 
-use crate::{meter::Meter, DataError};
+use crate::{
+	meter::Meter,
+	mixture::{MOST_SOURCES, MOST_WEIGHT},
+	DataError,
+};
 use part::Input;
 use reader::{Reader, Share};
 use serde::{Deserialize, Serialize};
@@ -103,6 +107,8 @@ pub struct Corpus {
 	limits: CorpusLimits,
 	column: String,
 	invalid_utf8: InvalidUtf8,
+	/// Weights of the parts of a mixture; none where there is none.
+	weights: Vec<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -127,7 +133,7 @@ impl Corpus {
 		let record_bytes = limits.record_bytes.max(LEAST_DOCUMENT_BYTES);
 		let document_bytes = limits.document_bytes.clamp(LEAST_DOCUMENT_BYTES, record_bytes);
 		let limits = CorpusLimits { document_bytes, record_bytes, ..limits };
-		Self { source, origin, limits, column: DEFAULT_COLUMN.into(), invalid_utf8: InvalidUtf8::default() }
+		Self { source, origin, limits, column: DEFAULT_COLUMN.into(), invalid_utf8: InvalidUtf8::default(), weights: Vec::new() }
 	}
 
 	/// Has the text of records in the column of this name. In JSON and Parquet, points lead into objects.
@@ -161,7 +167,9 @@ impl Corpus {
 	/// What was named, by places below a folder that has all of it; nothing where that is not files alone.
 	pub(crate) fn parts(&self) -> Option<Vec<Part>> {
 		match &self.origin {
-			Origin::Paths { inputs, .. } if !inputs.iter().any(|input| is_standard_input(&input.path)) => Some(part::parts(inputs)),
+			Origin::Paths { inputs, .. } if !inputs.iter().any(|input| is_standard_input(&input.path)) => {
+				Some(part::parts(inputs, &self.weights))
+			}
 			_ => None,
 		}
 	}
@@ -172,7 +180,19 @@ impl Corpus {
 	/// [`DataError::Invalid`] for a path that leads out of the folder.
 	pub(crate) fn of_parts(folder: &Path, parts: &[Part], limits: CorpusLimits) -> Result<Self, DataError> {
 		let origin = Origin::Paths { inputs: part::inputs(folder, parts)?, out: None };
-		Ok(Self::new(String::new(), origin, limits))
+		let weights: Vec<u64> = parts.iter().filter_map(|part| part.weight).collect();
+		if !weights.is_empty() {
+			check_weights(&weights)?;
+		}
+		if ![0, parts.len()].contains(&weights.len()) {
+			return Err(DataError::Invalid("the list of sources has weights of some of its parts alone".into()));
+		}
+		Ok(Self { weights, ..Self::new(String::new(), origin, limits) })
+	}
+
+	/// Weights of the parts of a mixture; none where there is none.
+	pub(crate) fn weights(&self) -> &[u64] {
+		&self.weights
 	}
 
 	/// Reads all of it. `take` gets every document, also those that are there several times.
@@ -274,6 +294,32 @@ pub fn paths_corpus(paths: &[PathBuf], limits: CorpusLimits, out: Option<&Path>)
 	refuse_out(&all, out)?;
 	let origin = Origin::Paths { inputs: part::named(vec![all])?, out: out.map(Path::to_path_buf) };
 	Ok(Corpus::new(source_of(paths), origin, limits))
+}
+
+/// A mixture: of each source, which is a path or a pattern as of [`paths_corpus`], so much text that the tokens of all are by their weights.
+///
+/// # Errors
+/// As [`paths_corpus`]; [`DataError::Invalid`] for standard input, too many sources, or a weight out of bounds.
+pub fn mixed_corpus(sources: &[(u64, PathBuf)], limits: CorpusLimits, out: Option<&Path>) -> Result<Corpus, DataError> {
+	let (weights, paths): (Vec<u64>, Vec<PathBuf>) = sources.iter().cloned().unzip();
+	check_weights(&weights)?;
+	if paths.iter().any(|path| is_standard_input(path)) {
+		return Err(DataError::Invalid("standard input is no source of a mixture: name files and folders".into()));
+	}
+	let parts = paths.iter().map(|path| matches(path)).collect::<Result<Vec<_>, _>>()?;
+	parts.iter().try_for_each(|paths| refuse_out(paths, out))?;
+	let origin = Origin::Paths { inputs: part::named(parts)?, out: out.map(Path::to_path_buf) };
+	Ok(Corpus { weights, ..Corpus::new(source_of(&paths), origin, limits) })
+}
+
+fn check_weights(weights: &[u64]) -> Result<(), DataError> {
+	if weights.is_empty() || weights.len() > MOST_SOURCES {
+		return Err(DataError::Invalid(format!("a mixture has 1 to {MOST_SOURCES} sources, not {}", weights.len())));
+	}
+	match weights.iter().find(|weight| !(1..=MOST_WEIGHT).contains(*weight)) {
+		Some(weight) => Err(DataError::Invalid(format!("a source has a weight from 1 to {MOST_WEIGHT}, not {weight}"))),
+		None => Ok(()),
+	}
 }
 
 /// Refuses what is below the place of the dataset, and what is not there.

@@ -12,6 +12,9 @@ const ITSELF: &str = ".";
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
+	/// Weight of its tokens in a mixture.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub weight: Option<u64>,
 	/// Places below the folder that has all of the corpus, in the order of reading, with `/` between names; `.` for that folder.
 	pub paths: Vec<String>,
 }
@@ -82,13 +85,13 @@ fn place(path: &Path) -> Result<PathBuf, DataError> {
 	Ok(above.canonicalize().map_err(failed)?.join(name))
 }
 
-/// The parts of which these are.
-pub(super) fn parts(inputs: &[Input]) -> Vec<Part> {
+/// The parts of which these are, with their weights if they have any.
+pub(super) fn parts(inputs: &[Input], weights: &[u64]) -> Vec<Part> {
 	let mut parts: Vec<Part> = Vec::new();
 	for input in inputs {
 		let number = usize::try_from(input.part).unwrap_or(usize::MAX);
 		while parts.len() <= number {
-			parts.push(Part { paths: Vec::new() });
+			parts.push(Part { weight: weights.get(parts.len()).copied(), paths: Vec::new() });
 		}
 		if let Some(part) = parts.get_mut(number) {
 			part.paths.push(input.name.clone());
@@ -154,7 +157,7 @@ mod tests {
 		assert_eq!(inputs.iter().map(|input| input.part).collect::<Vec<_>>(), [0, 1, 1]);
 		assert_eq!(inputs[1].listed(&at("b/data/x.txt")), "b/data/x.txt");
 		assert_eq!(named(vec![vec![at("a")]]).unwrap()[0].listed(&at("a/data/x.txt")), "data/x.txt");
-		let again = super::inputs(root.path(), &parts(&inputs)).unwrap();
+		let again = super::inputs(root.path(), &parts(&inputs, &[])).unwrap();
 		assert_eq!(
 			again.iter().map(|input| (input.path.clone(), input.part)).collect::<Vec<_>>(),
 			[(at("a"), 0), (at("b/data"), 1), (at("b/link.txt"), 1)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
 	build::{build, rebuild, Built},
-	corpus::paths_corpus,
+	corpus::{mixed_corpus, paths_corpus},
 	dataset::{shard_path, TOKENIZER_FILE},
 	manifest::MANIFEST_FILE,
 	tokenizer::train,
@@ -67,7 +67,7 @@ fn a_dataset_is_made_again_of_its_sources_with_less_memory_and_nothing_is_left_b
 	let sources = Sources::read(&place.at("ds"), &built.dataset.manifest).unwrap();
 	let names: Vec<&str> = sources.files.iter().map(|file| file.name.as_str()).collect();
 	assert_eq!(names, ["a.txt", "b/c.txt", "b/d.jsonl"]);
-	assert_eq!(sources.recipe.corpus, [Part { paths: vec![".".into()] }]);
+	assert_eq!(sources.recipe.corpus, [Part { weight: None, paths: vec![".".into()] }]);
 	let first = &sources.files[0];
 	let text = fs::read(place.text().join("a.txt")).unwrap();
 	assert_eq!((first.bytes, &first.sha256), (text.len() as u64, &sha256(&text)));
@@ -86,6 +86,43 @@ fn of_several_paths_the_order_counts_and_others_beside_them_do_not() {
 	place.write("other.txt", "not named\n");
 	place.write("b/e.txt", "not named either\n");
 	place.verify().unwrap();
+}
+
+#[test]
+fn a_mixture_has_the_shares_of_its_weights_whatever_the_memory_and_is_made_again() {
+	let place = Place::new();
+	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 100, ..CorpusLimits::default() };
+	let sources = [(3, place.text().join("b/*.txt")), (1, place.text().join("a.txt"))];
+	let corpus = mixed_corpus(&sources, limits, Some(&place.at("ds"))).unwrap();
+	let [first, second] = [(1 << 30, 1), (1 << 10, 3)].map(|(memory_bytes, threads)| {
+		let options = BuildOptions { tokens_per_shard: 500, memory_bytes, threads, ..options() };
+		rebuild(&corpus, &Tokenizer::bytes(), &options, &place.at("ds")).unwrap()
+	});
+	assert_eq!(first.dataset.manifest, second.dataset.manifest);
+	assert_eq!(first.mixture, second.mixture);
+	let [c, a] = first.mixture[..] else { panic!("{:?}", first.mixture) };
+	assert!(c.left == 0 && a.left > 0 && a.tokens.abs_diff(c.tokens / 3) <= 101, "{c:?} {a:?}");
+	assert_eq!(first.dataset.manifest.bytes, c.bytes + a.bytes);
+	place.verify().unwrap();
+	let listed = Sources::read(&place.at("ds"), &first.dataset.manifest).unwrap();
+	let part = |weight, path: &str| Part { weight: Some(weight), paths: vec![path.into()] };
+	assert_eq!(listed.recipe.corpus, [part(3, "b/c.txt"), part(1, "a.txt")]);
+	place.write("b/f.txt", "beside\n");
+	place.verify().unwrap();
+	// A text of both is of the first one.
+	fs::copy(place.text().join("a.txt"), place.text().join("b/c.txt")).unwrap();
+	let error = build(&corpus, &Tokenizer::bytes(), &options(), &place.at("none")).unwrap_err().to_string();
+	assert!(error.contains("source 2 of the mixture has no document"), "{error}");
+}
+
+#[test]
+fn mixtures_out_of_bounds_are_refused() {
+	let place = Place::new();
+	let refused = |sources: &[(u64, PathBuf)]| mixed_corpus(sources, CorpusLimits::default(), None).unwrap_err().to_string();
+	assert!(refused(&[(0, place.text())]).contains("a weight from 1 to 1000000, not 0"));
+	assert!(refused(&[]).contains("1 to 64 sources"));
+	assert!(refused(&vec![(1, place.text()); 65]).contains("not 65"));
+	assert!(refused(&[(1, "-".into())]).contains("standard input is no source"));
 }
 
 #[test]
