@@ -8,9 +8,12 @@ use super::{
 	dataset::{dataset_root, Dataset, TOKENIZER_FILE},
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
 	meter::Meter,
+	mixture::{Given, Mixture},
+	parallel::in_order,
 	place,
 	shards::{held_out_entropy, Shards},
 	sorter::{Merge, Sorter},
+	sources::{self, Sources, SOURCES_FILE},
 	tokenizer::{Tokenizer, TokenizerError},
 	DataError,
 };
@@ -18,15 +21,7 @@ use neuroshard_types::{
 	dataset::{DatasetShape, MAX_VOCAB},
 	H256,
 };
-use std::{
-	fs,
-	path::Path,
-	sync::{
-		mpsc::{sync_channel, Receiver, SyncSender},
-		Arc, Mutex, PoisonError,
-	},
-	thread,
-};
+use std::{fs, path::Path, sync::Arc, thread};
 
 /// Memory that documents are sorted in, unless told otherwise.
 pub const DEFAULT_MEMORY_BYTES: u64 = 1 << 30;
@@ -34,8 +29,6 @@ pub const DEFAULT_MEMORY_BYTES: u64 = 1 << 30;
 const RUNS_FOLDER: &str = "runs";
 /// Bytes of documents that a thread takes at once.
 const BATCH_BYTES: usize = 256 << 10;
-/// Batches that wait for each thread.
-const BATCHES: usize = 4;
 
 /// Options that a builder decides.
 #[derive(Clone, Debug)]
@@ -44,6 +37,8 @@ pub struct BuildOptions {
 	pub name: String,
 	/// SPDX licence expression.
 	pub licence: String,
+	/// Where others get the files of the corpus: an address that their places are below.
+	pub url: Option<String>,
 	/// Tokens of every shard.
 	pub tokens_per_shard: u32,
 	/// Shards held out for validation.
@@ -64,6 +59,7 @@ impl Default for BuildOptions {
 		Self {
 			name: "local text".into(),
 			licence: "LicenseRef-mixed".into(),
+			url: None,
 			tokens_per_shard: 65_536,
 			held_out: 4,
 			vocab: 0,
@@ -81,6 +77,8 @@ pub struct Built {
 	pub dataset: Dataset,
 	/// What was read of the corpus, and what was left out.
 	pub found: Found,
+	/// What each source of a mixture has given; nothing where there is none.
+	pub mixture: Vec<Given>,
 	/// Tokens that do not fill another shard.
 	pub unused_tokens: u64,
 }
@@ -106,20 +104,27 @@ pub fn rebuild(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	Ok(written.at(folder))
 }
 
-struct Written {
-	manifest: DatasetManifest,
+/// What was written to a folder.
+pub(crate) struct Written {
+	pub(crate) manifest: DatasetManifest,
+	pub(crate) sources: Option<Sources>,
 	found: Found,
+	mixture: Vec<Given>,
 	unused_tokens: u64,
 }
 
 impl Written {
 	fn at(self, folder: &Path) -> Built {
-		let Self { manifest, found, unused_tokens } = self;
-		Built { dataset: Dataset { folder: folder.to_path_buf(), manifest }, found, unused_tokens }
+		let Self { manifest, found, mixture, unused_tokens, .. } = self;
+		Built { dataset: Dataset { folder: folder.to_path_buf(), manifest }, found, mixture, unused_tokens }
 	}
 }
 
-fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Written, DataError> {
+/// Writes all files of a dataset to the new folder `folder`.
+///
+/// # Errors
+/// As [`build`], but for what is said of `folder`.
+pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, folder: &Path) -> Result<Written, DataError> {
 	let BuildOptions { tokens_per_shard, held_out, .. } = *options;
 	let mut manifest = DatasetManifest {
 		name: options.name.clone(),
@@ -133,7 +138,11 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 		unigram_entropy: 0.0,
 		shard_roots: Vec::new(),
 	};
+	let mut sources = Sources::of(corpus, tokenizer, options, manifest.vocab);
 	// What is wrong with the options is said before hours of work.
+	if sources.is_some() {
+		manifest.source = sources::bound(corpus.source(), "");
+	}
 	manifest::check_shape(&manifest.shape)?;
 	manifest.on_chain()?;
 
@@ -142,7 +151,17 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	let mut found = corpus.read(&options.meter, &mut |document| sorter.add(document))?;
 	options.meter.tokenize(found.bytes());
 	let mut shards = Shards::new(folder, tokens_per_shard, manifest.vocab)?;
-	manifest.bytes = tokenize(sorter.finish()?, tokenizer, options, &mut found, &mut |tokens| shards.push(tokens))?;
+	let (documents, opened) = (sorter.finish()?, std::mem::take(&mut found.opened));
+	let mut mixture = Vec::new();
+	let listed = thread::scope(|scope| {
+		let hashed = sources.is_some().then(|| scope.spawn(|| sources::hashes(&opened)));
+		(manifest.bytes, mixture) = match corpus.weights() {
+			[] => (tokenize(documents, tokenizer, options, &mut found, &mut |encoded| shards.push(&encoded.tokens))?, Vec::new()),
+			weights => mix(documents, tokenizer, options, &mut found, Mixture::new(&runs, weights)?, &mut shards)?,
+		};
+		let ended = || Err(DataError::Invalid("the thread that hashes the sources has ended".into()));
+		hashed.map(|thread| thread.join().unwrap_or_else(|_| ended())).transpose()
+	})?;
 	let (shard_roots, unused_tokens) = shards.finish()?;
 	if runs.exists() {
 		fs::remove_dir_all(&runs).map_err(|error| DataError::io(&runs, error))?;
@@ -158,72 +177,85 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	manifest.root = dataset_root(&shard_roots);
 	manifest.unigram_entropy = held_out_entropy(folder, [shard_count, held_out, tokens_per_shard, manifest.vocab])?;
 	manifest.shard_roots = shard_roots;
+	if let (Some(sources), Some(listed)) = (&mut sources, listed) {
+		sources.files = listed;
+		let text = sources.text()?;
+		manifest.source = sources::bound(corpus.source(), &sources::sha256(text.as_bytes()));
+		write(&folder.join(SOURCES_FILE), text.as_bytes())?;
+	}
 	manifest.check()?;
 	write(&folder.join(TOKENIZER_FILE), tokenizer.json())?;
 	let text = serde_json::to_string_pretty(&manifest).map_err(|error| DataError::Invalid(error.to_string()))?;
 	write(&folder.join(MANIFEST_FILE), text.as_bytes())?;
-	Ok(Written { manifest, found, unused_tokens })
+	Ok(Written { manifest, sources, found, mixture, unused_tokens })
 }
 
-/// Documents, and where their tokens go.
-type Batch = (Vec<String>, SyncSender<Tokens>);
+/// A document, and the number of its part of the corpus.
+type Text = (String, u32);
 
-/// Tokens of a batch.
-type Tokens = Result<Vec<u32>, TokenizerError>;
+/// Tokens of some documents.
+struct Encoded {
+	tokens: Vec<u32>,
+	/// Of each document, its part of the corpus, its bytes, and how many tokens there are up to its end.
+	documents: Vec<(u32, u64, usize)>,
+}
 
 /// Makes tokens of documents on several threads, hands them to `take` in the order of the documents, and returns the documents' bytes.
 fn tokenize(
+	mut documents: Merge,
+	tokenizer: &Tokenizer,
+	options: &BuildOptions,
+	found: &mut Found,
+	take: &mut dyn FnMut(&Encoded) -> Result<(), DataError>,
+) -> Result<u64, DataError> {
+	let deal = |hand: &mut dyn FnMut(Vec<Text>) -> Result<(), DataError>| {
+		let (mut batch, mut held, mut bytes) = (Vec::new(), 0usize, 0u64);
+		while let Some(document) = documents.next(&mut |file, bytes| found.repeated(file, bytes))? {
+			let length = document.text.len();
+			(held, bytes) = (held.saturating_add(length), bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)));
+			batch.push((document.text, found.part(document.file)));
+			if held >= BATCH_BYTES {
+				hand(std::mem::take(&mut batch))?;
+				held = 0;
+			}
+		}
+		hand(batch).map(|()| bytes)
+	};
+	in_order(options.threads, deal, |batch| encode(&batch, tokenizer, &options.meter), &mut |encoded: Result<Encoded, TokenizerError>| {
+		take(&encoded.map_err(|source| DataError::Tokenizer { path: TOKENIZER_FILE.into(), source })?)
+	})
+}
+
+fn encode(batch: &[Text], tokenizer: &Tokenizer, meter: &Meter) -> Result<Encoded, TokenizerError> {
+	let mut encoded = Encoded { tokens: Vec::new(), documents: Vec::with_capacity(batch.len()) };
+	for (text, part) in batch {
+		tokenizer.encode(text, &mut encoded.tokens)?;
+		let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+		encoded.documents.push((*part, bytes, encoded.tokens.len()));
+		meter.add_tokenized(bytes);
+	}
+	Ok(encoded)
+}
+
+/// As [`tokenize`], of a mixture: into shards. Returns the bytes of the documents that are in it, and what each source has given.
+fn mix(
 	documents: Merge,
 	tokenizer: &Tokenizer,
 	options: &BuildOptions,
 	found: &mut Found,
-	take: &mut dyn FnMut(&[u32]) -> Result<(), DataError>,
-) -> Result<u64, DataError> {
-	let threads = options.threads.max(1);
-	let (work, jobs) = sync_channel::<Batch>(threads.saturating_mul(BATCHES));
-	let (order, results) = sync_channel::<Receiver<Tokens>>(threads.saturating_mul(BATCHES));
-	let jobs = Mutex::new(jobs);
-	thread::scope(|scope| {
-		for _ in 0..threads {
-			scope.spawn(|| loop {
-				let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-				let Ok((texts, result)) = job else { break };
-				let mut tokens = Vec::new();
-				let encoded = texts.iter().try_for_each(|text| tokenizer.encode(text, &mut tokens));
-				options.meter.add_tokenized(texts.iter().map(|text| text.len() as u64).sum());
-				// Nobody wants it if something else has failed.
-				let _ = result.send(encoded.map(|()| tokens));
-			});
+	mut mixture: Mixture,
+	shards: &mut Shards,
+) -> Result<(u64, Vec<Given>), DataError> {
+	tokenize(documents, tokenizer, options, found, &mut |encoded| {
+		let mut start = 0;
+		for (part, bytes, end) in &encoded.documents {
+			mixture.push(*part, *bytes, encoded.tokens.get(start..*end).unwrap_or_default())?;
+			start = *end;
 		}
-		let reader = scope.spawn(move || deal(documents, found, &work, &order));
-		for result in results {
-			let tokens = result.recv().map_err(|_| DataError::Invalid("a thread that makes tokens has ended".into()))?;
-			take(&tokens.map_err(|source| DataError::Tokenizer { path: TOKENIZER_FILE.into(), source })?)?;
-		}
-		reader.join().unwrap_or_else(|_| Err(DataError::Invalid("the thread that reads sorted documents has ended".into())))
-	})
-}
-
-/// Hands out documents, until there are no more or nobody wants them.
-fn deal(mut documents: Merge, found: &mut Found, work: &SyncSender<Batch>, order: &SyncSender<Receiver<Tokens>>) -> Result<u64, DataError> {
-	let (mut batch, mut held, mut bytes) = (Vec::new(), 0usize, 0u64);
-	loop {
-		let next = documents.next(&mut |file, bytes| found.repeated(file, bytes))?;
-		let ended = next.is_none();
-		if let Some(document) = next {
-			held = held.saturating_add(document.text.len());
-			batch.push(document.text);
-		}
-		if held < BATCH_BYTES && !ended {
-			continue;
-		}
-		bytes = bytes.saturating_add(u64::try_from(held).unwrap_or(u64::MAX));
-		let (result, tokens) = sync_channel(1);
-		if order.send(tokens).is_err() || work.send((std::mem::take(&mut batch), result)).is_err() || ended {
-			return Ok(bytes);
-		}
-		held = 0;
-	}
+		Ok(())
+	})?;
+	let given = mixture.finish(&mut |tokens| shards.push(tokens))?;
+	Ok((given.iter().map(|given| given.bytes).sum(), given))
 }
 
 /// Returns the vocabulary of models on a dataset: what the tokenizer needs, or `asked` for.

@@ -131,9 +131,16 @@ fn read_tokenizer(folder: &Path, manifest: &DatasetManifest) -> Result<Vec<u8>, 
 /// # Errors
 /// [`DataError::Io`], [`DataError::OtherTokenizer`], [`DataError::Tokenizer`]; those of [`DatasetManifest::read`].
 pub fn tokenizer(folder: &Path) -> Result<Tokenizer, DataError> {
-	let manifest = DatasetManifest::read(folder)?;
+	tokenizer_of(folder, &DatasetManifest::read(folder)?, false)
+}
+
+/// The tokenizer of the dataset in `folder`, which `manifest` is of. With `special`, special tokens that a text names are meant.
+///
+/// # Errors
+/// [`DataError::Io`], [`DataError::OtherTokenizer`], [`DataError::Tokenizer`].
+pub(crate) fn tokenizer_of(folder: &Path, manifest: &DatasetManifest, special: bool) -> Result<Tokenizer, DataError> {
 	let failed = |source| DataError::Tokenizer { path: folder.join(TOKENIZER_FILE), source };
-	Tokenizer::stated(read_tokenizer(folder, &manifest)?, manifest.tokenizer.tokens).map_err(failed)
+	Tokenizer::stated_with(read_tokenizer(folder, manifest)?, manifest.tokenizer.tokens, special).map_err(failed)
 }
 
 /// Reads one shard and checks it.

@@ -5,6 +5,7 @@
 //! ```text
 //! manifest.json      what it is: shape, roots, licence, source (read by people, too)
 //! tokenizer.json     the tokenizer as Hugging Face has it; its root is in the manifest
+//! sources.json       the files that it was made of, and how; not where they cannot be named, as for standard input
 //! leaves.bin         hash of every 4 KiB chunk, shard after shard: names the chunk that differs
 //! shards/00000.bin   tokens_per_shard tokens, little-endian, padded with zeros to whole 4 KiB chunks; two bytes each where the vocabulary
 //!                    has up to 65,536 of them, else four
@@ -16,9 +17,12 @@ pub mod dataset;
 pub mod loader;
 pub mod manifest;
 pub mod meter;
+pub mod mixture;
+mod parallel;
 mod place;
 mod shards;
 mod sorter;
+pub mod sources;
 pub mod tokenizer;
 
 use neuroshard_types::H256;
@@ -171,6 +175,28 @@ pub enum DataError {
 		other: String,
 		/// Value of that source.
 		expected: String,
+	},
+	/// A list of sources that cannot be used.
+	#[error("{path}: {reason}", path = path.display())]
+	NoSources {
+		/// The list.
+		path: PathBuf,
+		/// Why.
+		reason: String,
+	},
+	/// Sources that are not those of the list.
+	#[error("the files in {folder} are not the sources of the dataset: {differences}", folder = folder.display())]
+	OtherSources {
+		/// Where the files are.
+		folder: PathBuf,
+		/// Which ones differ, and how.
+		differences: String,
+	},
+	/// A source that changed while a dataset was made of it.
+	#[error("{path} was changed while it was read: build the dataset again", path = path.display())]
+	Changed {
+		/// The file.
+		path: PathBuf,
 	},
 	/// A window that does not exist in the dataset.
 	#[error("no such window: shard {shard}, tokens {start}..{end}; shards have {tokens_per_shard} tokens and there are {shard_count}")]

@@ -180,7 +180,7 @@ mod tokenizer_text {
 	}
 }
 
-mod hash_text {
+pub(crate) mod hash_text {
 	use super::H256;
 	use serde::{de::Error, Deserialize, Deserializer, Serializer};
 

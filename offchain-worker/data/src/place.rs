@@ -3,6 +3,7 @@
 use super::{
 	dataset::{LEAVES_FILE, SHARDS_FOLDER, TOKENIZER_FILE},
 	manifest::MANIFEST_FILE,
+	sources::SOURCES_FILE,
 	DataError,
 };
 use rustix::fs::{renameat_with, syncfs, RenameFlags, CWD};
@@ -12,6 +13,7 @@ use std::{
 	os::unix::fs::PermissionsExt,
 	path::{Path, PathBuf},
 };
+use tempfile::TempDir;
 
 /// Fills a new or empty folder.
 ///
@@ -44,7 +46,7 @@ fn is_dataset(target: &Path) -> Result<bool, DataError> {
 	let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
 	let mut names = names.collect::<io::Result<Vec<_>>>().map_err(|error| DataError::io(target, error))?;
 	names.sort();
-	let parts = [MANIFEST_FILE, TOKENIZER_FILE, LEAVES_FILE, SHARDS_FOLDER];
+	let parts = [MANIFEST_FILE, TOKENIZER_FILE, SOURCES_FILE, LEAVES_FILE, SHARDS_FOLDER];
 	let has_manifest = names.iter().any(|name| name == MANIFEST_FILE);
 	match names.into_iter().find(|name| !has_manifest || !parts.contains(&name.as_str())) {
 		Some(found) => Err(DataError::Occupied { path: target.to_path_buf(), found }),
@@ -58,8 +60,7 @@ fn put<T>(target: &Path, swap: bool, fill: impl FnOnce(&Path) -> Result<T, DataE
 	let failed = |error| DataError::io(&target, error);
 	let parent = target.parent().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
 	// Readable by others as far as the user's mask says, unlike temporary folders otherwise.
-	let beside = tempfile::Builder::new().prefix(".building-").permissions(Permissions::from_mode(0o777)).tempdir_in(parent);
-	let building = beside.map_err(|error| DataError::io(parent, error))?;
+	let building = temporary(parent)?;
 	let filled = fill(building.path())?;
 	// All files at once: one after another, a dataset of many shards would wait for the disk most of the time.
 	File::open(building.path()).and_then(|folder| Ok(syncfs(folder)?)).map_err(|error| DataError::io(parent, error))?;
@@ -72,6 +73,21 @@ fn put<T>(target: &Path, swap: bool, fill: impl FnOnce(&Path) -> Result<T, DataE
 	// The new name must survive a power cut, too.
 	File::open(parent).and_then(|folder| folder.sync_all()).map_err(|error| DataError::io(parent, error))?;
 	Ok(filled)
+}
+
+/// Fills a folder beside `target`, which goes with what is in it.
+///
+/// # Errors
+/// [`DataError::Io`], or what `fill` says.
+pub(super) fn aside<T>(target: &Path, fill: impl FnOnce(&Path) -> Result<T, DataError>) -> Result<T, DataError> {
+	let target = resolve(target)?;
+	let building = temporary(target.parent().unwrap_or(&target))?;
+	fill(building.path())
+}
+
+fn temporary(parent: &Path) -> Result<TempDir, DataError> {
+	let folder = tempfile::Builder::new().prefix(".building-").permissions(Permissions::from_mode(0o777)).tempdir_in(parent);
+	folder.map_err(|error| DataError::io(parent, error))
 }
 
 /// The folder itself, whatever links lead to it; its parent is created.

@@ -1,11 +1,16 @@
 //! `dataset verify`, and the way to the other commands about datasets.
 
-use super::{dataset_build, dataset_chain, CliError, Common};
+use super::{
+	dataset_build::{self, Watch},
+	dataset_chain, parse, CliError, Common,
+};
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::ChainClient;
 use neuroshard_data::{
+	build::{BuildOptions, DEFAULT_MEMORY_BYTES},
 	dataset,
 	manifest::{DatasetManifest, MANIFEST_FILE},
+	sources,
 };
 use neuroshard_support::printable::printable_line;
 use neuroshard_types::{DatasetId, H256};
@@ -15,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub(super) enum DatasetCommand {
 	/// Tokenize text into shards with a manifest.
 	Build(dataset_build::Build),
-	/// Check every file of a dataset against its manifest, and the manifest against a root or the chain.
+	/// Check every file of a dataset against its manifest, and the manifest against a root, the chain, or the files that the dataset was made of.
 	Verify(Verify),
 	/// Propose a dataset on chain and activate it.
 	Register(dataset_chain::Register),
@@ -63,6 +68,15 @@ pub(super) struct Verify {
 	/// Dataset on chain whose root it must have.
 	#[arg(long, value_name = "ID")]
 	id: Option<DatasetId>,
+	/// Folder with the files that it was made of, by the names in `sources.json`: makes the dataset of them again and compares.
+	#[arg(long, value_name = "DIR")]
+	sources: Option<PathBuf>,
+	/// Memory in which documents are sorted, about, where the dataset is made again.
+	#[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MEMORY_BYTES, value_parser = clap::value_parser!(u64).range(1 << 20..), requires = "sources")]
+	memory: u64,
+	/// Threads that make tokens, where the dataset is made again; without it, one for each core.
+	#[arg(long, value_parser = parse::threads, requires = "sources")]
+	threads: Option<usize>,
 }
 
 impl Verify {
@@ -78,6 +92,15 @@ impl Verify {
 		};
 		describe(&verified.manifest);
 		println!("every chunk agrees");
+		if let Some(folder) = self.sources {
+			let defaults = BuildOptions::default();
+			let options = BuildOptions { memory_bytes: self.memory, threads: self.threads.unwrap_or(defaults.threads), ..defaults };
+			let watch = Watch::start(&options.meter);
+			let made = sources::verify(&self.dir, &folder, &options);
+			drop(watch);
+			made?;
+			println!("its sources give it");
+		}
 		Ok(0)
 	}
 }

@@ -3,13 +3,14 @@
 use super::{
 	dataset::describe,
 	parse,
-	reading::{notices, Reading},
+	reading::{notices, Reading, Weighted},
 	CliError,
 };
 use clap::Args;
 use neuroshard_data::{
 	build::{build, rebuild, BuildOptions, DEFAULT_MEMORY_BYTES},
 	meter::{Meter, Progress, Step},
+	mixture::Given,
 	tokenizer::Tokenizer,
 	DataError,
 };
@@ -38,12 +39,19 @@ pub(super) struct Build {
 	force: bool,
 	#[command(flatten)]
 	reading: Reading,
+	/// A source of a mixture, once for each: the tokens of all sources are by their weights, which are whole numbers. No document is taken twice, so that
+	/// the mixture ends with the source that has too few.
+	#[arg(long, value_name = "WEIGHT:PATH", conflicts_with_all = ["corpus", "max_bytes"])]
+	mix: Vec<Weighted>,
 	/// Name.
 	#[arg(long, default_value = "local text")]
 	name: String,
 	/// SPDX licence expression, such as Apache-2.0, or MIT OR Apache-2.0.
 	#[arg(long, default_value = "LicenseRef-mixed", value_parser = parse::licence)]
 	licence: String,
+	/// Where others get the files of the corpus, for the list of sources: an address that their names are below.
+	#[arg(long, value_name = "URL")]
+	url: Option<String>,
 	/// Tokens of every shard.
 	#[arg(long, default_value_t = BuildOptions::default().tokens_per_shard)]
 	tokens_per_shard: u32,
@@ -74,7 +82,7 @@ pub(super) struct Build {
 
 impl Build {
 	pub(super) fn run(self) -> Result<u8, CliError> {
-		let corpus = self.reading.corpus(Some(&self.out))?;
+		let corpus = self.reading.corpus(&self.mix, Some(&self.out))?;
 		let tokenizer = match &self.tokenizer {
 			None => Tokenizer::bytes(),
 			Some(path) => Tokenizer::open(path, self.end_token.as_deref(), self.special_tokens)
@@ -84,6 +92,7 @@ impl Build {
 		let options = BuildOptions {
 			name: self.name,
 			licence: self.licence,
+			url: self.url,
 			tokens_per_shard: self.tokens_per_shard,
 			held_out: self.held_out,
 			vocab: self.vocab,
@@ -91,7 +100,7 @@ impl Build {
 			threads: self.threads.unwrap_or(defaults.threads),
 			..defaults
 		};
-		let watch = stderr().is_terminal().then(|| Watch::start(Arc::clone(&options.meter)));
+		let watch = Watch::start(&options.meter);
 		let built = match self.force {
 			true => rebuild(&corpus, &tokenizer, &options, &self.out),
 			false => build(&corpus, &tokenizer, &options, &self.out),
@@ -104,21 +113,34 @@ impl Build {
 			let verb = if unused == 1 { "does" } else { "do" };
 			format!("left out  {} that {verb} not fill another shard", counted(unused, "token"))
 		});
-		for line in notices(&built.found).into_iter().chain(unused) {
+		for line in notices(&built.found).into_iter().chain(shares(&self.mix, &built.mixture)).chain(unused) {
 			println!("{}", printable_line(&line));
 		}
 		Ok(0)
 	}
 }
 
+/// What each source of a mixture has given, a line for each.
+fn shares(mix: &[Weighted], given: &[Given]) -> Vec<String> {
+	let all: u64 = given.iter().map(|given| given.tokens).sum();
+	let line = |(source, given): (&Weighted, &Given)| {
+		let share = given.tokens as f64 / all.max(1) as f64 * 100.0;
+		let (documents, tokens) = (counted(given.documents, "document"), counted(given.tokens, "token"));
+		format!("mixture   {} of {}: {documents}, {tokens} ({share:.2} %), {} left", given.weight, source.path.display(), given.left)
+	};
+	mix.iter().zip(given).map(line).collect()
+}
+
 /// A line on the terminal that says how far a build is, until it is dropped.
-struct Watch {
+pub(super) struct Watch {
 	end: Option<Sender<()>>,
 	thread: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-	fn start(meter: Arc<Meter>) -> Self {
+	/// Begins to show it, if somebody looks at the terminal.
+	pub(super) fn start(meter: &Arc<Meter>) -> Option<Self> {
+		let meter = stderr().is_terminal().then(|| Arc::clone(meter))?;
 		let (end, ended) = channel();
 		let show = move || {
 			let mut since = (meter.now(), Instant::now());
@@ -132,7 +154,7 @@ impl Watch {
 			}
 			let _ = write!(stderr(), "\r\x1b[K");
 		};
-		Self { end: Some(end), thread: Some(thread::spawn(show)) }
+		Some(Self { end: Some(end), thread: Some(thread::spawn(show)) })
 	}
 }
 
@@ -169,6 +191,20 @@ fn words(progress: Progress, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn what_each_source_has_given_is_a_line() {
+		let mix: Vec<Weighted> = ["3:wiki", "1:a:b"].iter().map(|text| text.parse().unwrap()).collect();
+		let given = [
+			Given { weight: 3, documents: 2, bytes: 9, tokens: 75, left: 4 },
+			Given { weight: 1, documents: 1, bytes: 9, tokens: 25, left: 0 },
+		];
+		let expected = [
+			"mixture   3 of wiki: 2 documents, 75 tokens (75.00 %), 4 left",
+			"mixture   1 of a:b: 1 document, 25 tokens (25.00 %), 0 left",
+		];
+		assert_eq!(shares(&mix, &given), expected);
+	}
 
 	#[test]
 	fn progress_has_speed_and_where_the_end_is_known_time_left() {

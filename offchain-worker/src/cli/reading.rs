@@ -4,19 +4,22 @@ use super::CliError;
 use clap::{Args, ValueEnum};
 use neuroshard_data::{
 	corpus::{
-		paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, DEFAULT_COLUMN, DEFAULT_CORPUS_BYTES,
+		mixed_corpus, paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, DEFAULT_COLUMN, DEFAULT_CORPUS_BYTES,
 		DEFAULT_DOCUMENT_BYTES, DEFAULT_RECORD_BYTES, LEAST_DOCUMENT_BYTES,
 	},
 	DataError,
 };
-use std::path::{Path, PathBuf};
+use std::{
+	path::{Path, PathBuf},
+	str::FromStr,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct Reading {
 	/// Files, folders, patterns such as 'texts/*.jsonl.gz', or - for standard input; without it, the sources and READMEs of the crates in the
 	/// cargo registry. Text, JSON lines, JSON arrays, CSV, TSV and Parquet are read, also in gzip, Zstandard, xz and tar.
 	#[arg(long, value_name = "PATH", num_args = 1..)]
-	corpus: Vec<PathBuf>,
+	pub(super) corpus: Vec<PathBuf>,
 	/// Column or field of records that has the text. In JSON and Parquet, points lead into objects, as in meta.text.
 	#[arg(long, value_name = "NAME", default_value = DEFAULT_COLUMN)]
 	column: String,
@@ -35,6 +38,24 @@ pub(super) struct Reading {
 	record_bytes: u64,
 }
 
+/// A source of a mixture.
+#[derive(Clone, Debug)]
+pub(super) struct Weighted {
+	pub(super) weight: u64,
+	pub(super) path: PathBuf,
+}
+
+impl FromStr for Weighted {
+	type Err = String;
+
+	fn from_str(text: &str) -> Result<Self, String> {
+		// Whatever comes behind the first colon is the path.
+		let parts = text.split_once(':').filter(|(_, path)| !path.is_empty());
+		let parsed = parts.and_then(|(weight, path)| Some(Self { weight: weight.parse().ok()?, path: path.into() }));
+		parsed.ok_or_else(|| format!("{text:?} is not WEIGHT:PATH: expected a whole number, a colon and a path, such as 3:texts"))
+	}
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Invalid {
 	/// End with an error that names the place.
@@ -46,23 +67,31 @@ enum Invalid {
 }
 
 impl Reading {
-	/// The corpus that is asked for, without what is below `out`.
-	pub(super) fn corpus(&self, out: Option<&Path>) -> Result<Corpus, CliError> {
-		let most = if self.corpus.is_empty() { DEFAULT_CORPUS_BYTES } else { u64::MAX };
+	/// The corpus that is asked for, or the mixture `mix` if it is one, without what is below `out`.
+	pub(super) fn corpus(&self, mix: &[Weighted], out: Option<&Path>) -> Result<Corpus, CliError> {
+		let most = if self.corpus.is_empty() && mix.is_empty() { DEFAULT_CORPUS_BYTES } else { u64::MAX };
 		let limits = CorpusLimits {
 			total_bytes: self.max_bytes.unwrap_or(most),
 			document_bytes: self.document_bytes,
 			record_bytes: self.record_bytes,
 		};
-		let corpus = match self.corpus.is_empty() {
-			true => registry_corpus(&cargo_home()?, limits),
-			false => paths_corpus(&self.corpus, limits, out).map_err(|error| match error {
-				DataError::Io { path, source } if self.corpus.contains(&path) => {
-					CliError::Invalid(format!("--corpus {}: {source}", path.display()))
-				}
-				error => error.into(),
-			})?,
+		let mixed: Vec<(u64, PathBuf)> = mix.iter().map(|Weighted { weight, path }| (*weight, path.clone())).collect();
+		let (option, named) = match mixed.is_empty() {
+			true => ("--corpus", self.corpus.clone()),
+			false => ("--mix", mixed.iter().map(|(_, path)| path.clone()).collect()),
 		};
+		let corpus =
+			match named.is_empty() {
+				true => registry_corpus(&cargo_home()?, limits),
+				false => if mixed.is_empty() { paths_corpus(&named, limits, out) } else { mixed_corpus(&mixed, limits, out) }.map_err(
+					|error| match error {
+						DataError::Io { path, source } if named.contains(&path) => {
+							CliError::Invalid(format!("{option} {}: {source}", path.display()))
+						}
+						error => error.into(),
+					},
+				)?,
+			};
 		let invalid_utf8 = match self.invalid_utf8 {
 			Invalid::Refuse => InvalidUtf8::Refuse,
 			Invalid::Skip => InvalidUtf8::Skip,
@@ -93,6 +122,15 @@ fn cargo_home() -> Result<PathBuf, CliError> {
 mod tests {
 	use super::*;
 	use neuroshard_data::{corpus::path_corpus, meter::Meter};
+
+	#[test]
+	fn the_first_colon_ends_a_weight() {
+		let parsed = |text: &str| text.parse::<Weighted>().map(|Weighted { weight, path }| (weight, path));
+		assert_eq!(parsed("3:a:b=1").unwrap(), (3, PathBuf::from("a:b=1")));
+		for wrong in ["texts", "x:texts", "3:", "1.5:texts", "-1:texts", ""] {
+			assert!(parsed(wrong).unwrap_err().contains("is not WEIGHT:PATH"), "{wrong}");
+		}
+	}
 
 	#[test]
 	fn all_that_is_read_and_left_out_is_said_with_its_reason_and_paths() {

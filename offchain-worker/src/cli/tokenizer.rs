@@ -51,7 +51,7 @@ impl Train {
 				out.display()
 			)));
 		}
-		let (documents, found) = reading.corpus(None)?.texts()?;
+		let (documents, found) = reading.corpus(&[], None)?.texts()?;
 		let failed = |source| DataError::Tokenizer { path: out.clone(), source };
 		let file = train::train(documents.iter().map(String::as_str), vocab).map_err(failed)?;
 		write_atomically(&out, &file).map_err(CliError::file(&out))?;

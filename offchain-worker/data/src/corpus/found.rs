@@ -1,7 +1,7 @@
 //! What was found in a corpus.
 
 use super::{Left, LeftOut, Reason};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// How files hold text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,15 +50,22 @@ pub struct Found {
 	pub left_out: LeftOut,
 	/// Files of formats such as HTML that are in documents as they are.
 	pub raw: Left,
-	/// Names of the files, by number.
-	names: Vec<String>,
+	/// Names of the files, by number, and the numbers of the parts of the corpus that they are of.
+	names: Vec<(String, u32)>,
+	/// Files that were opened, in that order: their places below the folder that has all of the corpus, and their paths.
+	pub(crate) opened: Vec<(String, PathBuf)>,
 }
 
 impl Found {
-	/// Number of a file.
-	pub(super) fn add_file(&mut self, name: &str) -> u32 {
-		self.names.push(name.to_owned());
+	/// Number of a file of this part.
+	pub(super) fn add_file(&mut self, name: &str, part: u32) -> u32 {
+		self.names.push((name.to_owned(), part));
 		u32::try_from(self.names.len().saturating_sub(1)).unwrap_or(u32::MAX)
+	}
+
+	/// Number of the part of the corpus that a file is of.
+	pub(crate) fn part(&self, file: u32) -> u32 {
+		usize::try_from(file).ok().and_then(|file| self.names.get(file)).map_or(0, |(_, part)| *part)
 	}
 
 	/// Documents in all.
@@ -73,7 +80,7 @@ impl Found {
 
 	/// Notes that a document of this file is equal to another one, and left out.
 	pub fn repeated(&mut self, file: u32, bytes: u64) {
-		let name = usize::try_from(file).ok().and_then(|file| self.names.get(file)).map_or("", String::as_str);
+		let name = usize::try_from(file).ok().and_then(|file| self.names.get(file)).map_or("", |(name, _)| name);
 		self.left_out.add(Reason::Repeated, bytes, name);
 	}
 
@@ -96,7 +103,7 @@ mod tests {
 	#[test]
 	fn each_format_is_a_line_and_repeated_documents_are_named_by_their_file() {
 		let mut found = Found::default();
-		let (a, b) = (found.add_file("a.txt"), found.add_file("b.parquet"));
+		let (a, b) = (found.add_file("a.txt", 0), found.add_file("b.parquet", 0));
 		found.taken.insert(Format::Text, Taken { files: 1, documents: 1, bytes: 7 });
 		found.taken.insert(Format::Parquet, Taken { files: 2, documents: 30, bytes: 500 });
 		found.taken.insert(Format::Table, Taken { files: 1, documents: 0, bytes: 0 });

@@ -4,7 +4,7 @@
 //! the same order: files are taken in the order of their relative path, so that neither the folder's place nor the order of a directory listing
 //! matters.
 //!
-//! - Which files: `walk` (those below a folder), `registry` (those of crates).
+//! - Which files: `walk` (those below a folder), `part` (what was named, and its place in a folder above all), `registry` (those of crates).
 //! - What is in them: `kind` (which format), `reader` (a file's documents), `inflate` (compressed files), `archive` (tar).
 //! - Formats: `text`, `lines` (JSON lines), `array` (JSON), `table` (CSV), `parquet`; `column` is what those of records have in common.
 //! - What is said of it: `found` (what was read), `left_out` (what was not, and why).
@@ -18,6 +18,7 @@ mod kind;
 mod left_out;
 mod lines;
 mod parquet;
+mod part;
 mod reader;
 mod registry;
 mod table;
@@ -26,9 +27,17 @@ mod walk;
 
 pub use found::{Format, Found, Taken};
 pub use left_out::{Amount, Left, LeftOut, Reason};
+pub(crate) use part::below;
+pub use part::Part;
 
-use crate::{meter::Meter, DataError};
+use crate::{
+	meter::Meter,
+	mixture::{MOST_SOURCES, MOST_WEIGHT},
+	DataError,
+};
+use part::Input;
 use reader::{Reader, Share};
+use serde::{Deserialize, Serialize};
 use std::{
 	collections::BTreeSet,
 	fs,
@@ -66,7 +75,8 @@ impl Default for CorpusLimits {
 }
 
 /// What becomes of text that is not UTF-8.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum InvalidUtf8 {
 	/// Nothing is read any more.
 	Refuse,
@@ -97,6 +107,8 @@ pub struct Corpus {
 	limits: CorpusLimits,
 	column: String,
 	invalid_utf8: InvalidUtf8,
+	/// Weights of the parts of a mixture; none where there is none.
+	weights: Vec<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +118,7 @@ enum Origin {
 	Registry(PathBuf),
 	/// Files and folders, of which nothing below `out` is read.
 	Paths {
-		paths: Vec<PathBuf>,
+		inputs: Vec<Input>,
 		out: Option<PathBuf>,
 	},
 }
@@ -121,7 +133,7 @@ impl Corpus {
 		let record_bytes = limits.record_bytes.max(LEAST_DOCUMENT_BYTES);
 		let document_bytes = limits.document_bytes.clamp(LEAST_DOCUMENT_BYTES, record_bytes);
 		let limits = CorpusLimits { document_bytes, record_bytes, ..limits };
-		Self { source, origin, limits, column: DEFAULT_COLUMN.into(), invalid_utf8: InvalidUtf8::default() }
+		Self { source, origin, limits, column: DEFAULT_COLUMN.into(), invalid_utf8: InvalidUtf8::default(), weights: Vec::new() }
 	}
 
 	/// Has the text of records in the column of this name. In JSON and Parquet, points lead into objects.
@@ -134,9 +146,53 @@ impl Corpus {
 		Self { invalid_utf8, ..self }
 	}
 
-	/// Where the text is from, in words, for a manifest.
+	/// Where the text is from, in words, for a manifest: at most 169 bytes.
 	pub fn source(&self) -> &str {
 		&self.source
+	}
+
+	/// Limits on the text that is taken.
+	pub(crate) fn limits(&self) -> CorpusLimits {
+		self.limits
+	}
+
+	pub(crate) fn column(&self) -> &str {
+		&self.column
+	}
+
+	pub(crate) fn invalid_utf8(&self) -> InvalidUtf8 {
+		self.invalid_utf8
+	}
+
+	/// What was named, by places below a folder that has all of it; nothing where that is not files alone.
+	pub(crate) fn parts(&self) -> Option<Vec<Part>> {
+		match &self.origin {
+			Origin::Paths { inputs, .. } if !inputs.iter().any(|input| is_standard_input(&input.path)) => {
+				Some(part::parts(inputs, &self.weights))
+			}
+			_ => None,
+		}
+	}
+
+	/// The text of these parts of `folder`.
+	///
+	/// # Errors
+	/// [`DataError::Invalid`] for a path that leads out of the folder.
+	pub(crate) fn of_parts(folder: &Path, parts: &[Part], limits: CorpusLimits) -> Result<Self, DataError> {
+		let origin = Origin::Paths { inputs: part::inputs(folder, parts)?, out: None };
+		let weights: Vec<u64> = parts.iter().filter_map(|part| part.weight).collect();
+		if !weights.is_empty() {
+			check_weights(&weights)?;
+		}
+		if ![0, parts.len()].contains(&weights.len()) {
+			return Err(DataError::Invalid("the list of sources has weights of some of its parts alone".into()));
+		}
+		Ok(Self { weights, ..Self::new(String::new(), origin, limits) })
+	}
+
+	/// Weights of the parts of a mixture; none where there is none.
+	pub(crate) fn weights(&self) -> &[u64] {
+		&self.weights
 	}
 
 	/// Reads all of it. `take` gets every document, also those that are there several times.
@@ -155,9 +211,9 @@ impl Corpus {
 				registry::read(root, &mut reader)?;
 				root
 			}
-			Origin::Paths { paths, out } => {
-				self.read_paths(paths, out.as_deref(), &mut reader, meter)?;
-				paths.first().map_or(Path::new(""), PathBuf::as_path)
+			Origin::Paths { inputs, out } => {
+				read_paths(inputs, out.as_deref(), &mut reader, meter)?;
+				inputs.first().map_or(Path::new(""), |input| &input.path)
 			}
 		};
 		let found = reader.finish();
@@ -179,31 +235,34 @@ impl Corpus {
 		})?;
 		Ok((texts, found))
 	}
+}
 
-	fn read_paths(&self, paths: &[PathBuf], out: Option<&Path>, reader: &mut Reader<'_>, meter: &Meter) -> Result<(), DataError> {
-		let mut found = Vec::new();
-		for path in paths {
-			// Names are told below the path that was given, if there is one alone.
-			let root = if paths.len() == 1 { path } else { Path::new("") };
-			if is_standard_input(path) || !path.is_dir() {
-				found.push((root, path.clone()));
-				continue;
-			}
-			let files = walk::files(path, out, &mut reader.found_mut().left_out)?;
-			found.extend(files.into_iter().map(|file| (root, file)));
+fn read_paths(inputs: &[Input], out: Option<&Path>, reader: &mut Reader<'_>, meter: &Meter) -> Result<(), DataError> {
+	let mut found = Vec::new();
+	for input in inputs {
+		// Names are told below the path that was given, if there is one alone.
+		let root = if inputs.len() == 1 { &input.path } else { Path::new("") };
+		if is_standard_input(&input.path) || !input.path.is_dir() {
+			found.push((input, root, input.path.clone()));
+			continue;
 		}
-		let bytes = |(_, path): &(&Path, PathBuf)| fs::metadata(path).map_or(0, |kind| kind.len());
-		if !paths.iter().any(|path| is_standard_input(path)) {
-			meter.expect(found.iter().map(bytes).fold(0, u64::saturating_add));
-		}
-		for (root, path) in found {
-			match is_standard_input(&path) {
-				true => reader.standard_input()?,
-				false => reader.file(root, &path, Share::Whole)?,
-			}
-		}
-		Ok(())
+		let files = walk::files(&input.path, out, &mut reader.found_mut().left_out)?;
+		found.extend(files.into_iter().map(|file| (input, root, file)));
 	}
+	let bytes = |(_, _, path): &(&Input, &Path, PathBuf)| fs::metadata(path).map_or(0, |kind| kind.len());
+	if !inputs.iter().any(|input| is_standard_input(&input.path)) {
+		meter.expect(found.iter().map(bytes).fold(0, u64::saturating_add));
+	}
+	for (input, root, path) in found {
+		match is_standard_input(&path) {
+			true => reader.standard_input()?,
+			false => {
+				let listed = input.listed(&path);
+				reader.file(root, &path, Some((input.part, &listed)), Share::Whole)?;
+			}
+		}
+	}
+	Ok(())
 }
 
 /// Text of the crates in the cargo registry below `cargo_home`: the first file of every crate, then the second of every
@@ -232,7 +291,40 @@ pub fn paths_corpus(paths: &[PathBuf], limits: CorpusLimits, out: Option<&Path>)
 	for path in paths {
 		all.extend(matches(path)?);
 	}
-	for path in all.iter().filter(|path| !is_standard_input(path)) {
+	refuse_out(&all, out)?;
+	let origin = Origin::Paths { inputs: part::named(vec![all])?, out: out.map(Path::to_path_buf) };
+	Ok(Corpus::new(source_of(paths), origin, limits))
+}
+
+/// A mixture: of each source, which is a path or a pattern as of [`paths_corpus`], so much text that the tokens of all are by their weights.
+///
+/// # Errors
+/// As [`paths_corpus`]; [`DataError::Invalid`] for standard input, too many sources, or a weight out of bounds.
+pub fn mixed_corpus(sources: &[(u64, PathBuf)], limits: CorpusLimits, out: Option<&Path>) -> Result<Corpus, DataError> {
+	let (weights, paths): (Vec<u64>, Vec<PathBuf>) = sources.iter().cloned().unzip();
+	check_weights(&weights)?;
+	if paths.iter().any(|path| is_standard_input(path)) {
+		return Err(DataError::Invalid("standard input is no source of a mixture: name files and folders".into()));
+	}
+	let parts = paths.iter().map(|path| matches(path)).collect::<Result<Vec<_>, _>>()?;
+	parts.iter().try_for_each(|paths| refuse_out(paths, out))?;
+	let origin = Origin::Paths { inputs: part::named(parts)?, out: out.map(Path::to_path_buf) };
+	Ok(Corpus { weights, ..Corpus::new(source_of(&paths), origin, limits) })
+}
+
+fn check_weights(weights: &[u64]) -> Result<(), DataError> {
+	if weights.is_empty() || weights.len() > MOST_SOURCES {
+		return Err(DataError::Invalid(format!("a mixture has 1 to {MOST_SOURCES} sources, not {}", weights.len())));
+	}
+	match weights.iter().find(|weight| !(1..=MOST_WEIGHT).contains(*weight)) {
+		Some(weight) => Err(DataError::Invalid(format!("a source has a weight from 1 to {MOST_WEIGHT}, not {weight}"))),
+		None => Ok(()),
+	}
+}
+
+/// Refuses what is below the place of the dataset, and what is not there.
+fn refuse_out(paths: &[PathBuf], out: Option<&Path>) -> Result<(), DataError> {
+	for path in paths.iter().filter(|path| !is_standard_input(path)) {
 		let place = path.canonicalize().map_err(|error| DataError::io(path, error))?;
 		if let Some(out) = out.filter(|out| out.canonicalize().is_ok_and(|out| place.starts_with(out))) {
 			let words = format!(
@@ -243,8 +335,7 @@ pub fn paths_corpus(paths: &[PathBuf], limits: CorpusLimits, out: Option<&Path>)
 			return Err(DataError::Invalid(words));
 		}
 	}
-	let origin = Origin::Paths { paths: all, out: out.map(Path::to_path_buf) };
-	Ok(Corpus::new(source_of(paths), origin, limits))
+	Ok(())
 }
 
 /// What a path stands for that may be a pattern.
@@ -271,12 +362,12 @@ fn is_standard_input(path: &Path) -> bool {
 
 /// In words, and within what a manifest has room for.
 fn source_of(paths: &[PathBuf]) -> String {
-	const ROOM: usize = 200;
+	const ROOM: usize = 150;
 	let name = |path: &PathBuf| match is_standard_input(path) {
 		true => "standard input".to_owned(),
 		false => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
 	};
-	if let [path] = paths {
+	if let Some(path) = paths.first().filter(|path| paths.len() == 1 && name(path).len() <= ROOM) {
 		return format!("{} {}", if path.is_dir() { "text files of" } else { "text of" }, name(path));
 	}
 	let names = paths.iter().map(name).collect::<Vec<_>>().join(", ");

@@ -138,14 +138,15 @@ impl<'a> Reader<'a> {
 
 	/// Takes documents that are at hand.
 	pub(super) fn given(&mut self, documents: &[String]) -> Result<(), DataError> {
-		let file = self.found.add_file("");
+		let file = self.found.add_file("", 0);
 		let read = Rc::default();
 		let at = At { path: Path::new(""), name: "", inner: "", file, size: None, read: &read };
 		documents.iter().try_for_each(|document| self.one(document, Format::Text, &at))
 	}
 
-	/// Takes a file, or its beginning. Its name is told below `root`.
-	pub(super) fn file(&mut self, root: &Path, path: &Path, share: Share) -> Result<(), DataError> {
+	/// Takes a file, or its beginning. Its name is told below `root`. It is of a part of the corpus with this number, and listed by this name, if it is
+	/// one that others can find.
+	pub(super) fn file(&mut self, root: &Path, path: &Path, listed: Option<(u32, &str)>, share: Share) -> Result<(), DataError> {
 		let failed = |error| DataError::io(path, error);
 		let kind = fs::metadata(path).map_err(failed)?;
 		let below = path.strip_prefix(root).ok().filter(|name| *name != Path::new("")).unwrap_or(path);
@@ -159,7 +160,8 @@ impl<'a> Reader<'a> {
 		}
 		let file = File::open(path).map_err(failed)?;
 		let read = Rc::default();
-		let number = self.found.add_file(&name);
+		let number = self.found.add_file(&name, listed.map_or(0, |(part, _)| part));
+		self.found.opened.extend(listed.map(|(_, listed)| (listed.to_owned(), path.to_path_buf())));
 		let at = At { path, name: &name, inner: &name, file: number, size: Some(size), read: &read };
 		let counted = Counted::new(&file, &read, self.meter);
 		self.stream(Box::new(counted), &at, Some(&file), share, 0)?;
@@ -171,7 +173,7 @@ impl<'a> Reader<'a> {
 	/// Takes what comes by standard input.
 	pub(super) fn standard_input(&mut self) -> Result<(), DataError> {
 		let (name, read) = ("standard input", Rc::default());
-		let file = self.found.add_file(name);
+		let file = self.found.add_file(name, 0);
 		let at = At { path: Path::new(name), name, inner: "", file, size: None, read: &read };
 		let counted = Counted::new(io::stdin().lock(), &read, self.meter);
 		self.stream(Box::new(counted), &at, None, Share::Whole, 0)

@@ -38,7 +38,7 @@ pub(super) fn read(root: &Path, reader: &mut Reader<'_>) -> Result<(), DataError
 		let mut failure = None;
 		queues.retain_mut(|files| {
 			let Some(file) = files.next() else { return false };
-			if let Err(error) = reader.file(root, &file, Share::Beginning) {
+			if let Err(error) = reader.file(root, &file, None, Share::Beginning) {
 				failure.get_or_insert(error);
 			}
 			true

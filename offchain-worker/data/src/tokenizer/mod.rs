@@ -101,13 +101,20 @@ pub struct Tokenizer {
 	json: Vec<u8>,
 	tokens: TextTokens,
 	vocab: u32,
+	special: bool,
 	reader: Reader,
 }
 
 impl Tokenizer {
 	/// Returns the byte-level tokenizer.
 	pub fn bytes() -> Self {
-		Self { json: bytes::tokenizer_json().into_bytes(), tokens: TextTokens::BYTES, vocab: bytes::VOCAB, reader: Reader::Bytes }
+		Self {
+			json: bytes::tokenizer_json().into_bytes(),
+			tokens: TextTokens::BYTES,
+			vocab: bytes::VOCAB,
+			special: false,
+			reader: Reader::Bytes,
+		}
 	}
 
 	/// Reads the `tokenizer.json` at `path`. Documents end with the token that is written as `end`; without it, with the one that the files beside it
@@ -136,11 +143,19 @@ impl Tokenizer {
 	/// # Errors
 	/// [`TokenizerError`], all but the last two.
 	pub fn stated(json: Vec<u8>, tokens: TextTokens) -> Result<Self, TokenizerError> {
+		Self::stated_with(json, tokens, false)
+	}
+
+	/// As [`Self::stated`]; with `special`, special tokens that a text names are meant.
+	///
+	/// # Errors
+	/// [`TokenizerError`], all but the last two.
+	pub(crate) fn stated_with(json: Vec<u8>, tokens: TextTokens, special: bool) -> Result<Self, TokenizerError> {
 		if json == bytes::tokenizer_json().as_bytes() {
 			return Ok(Self::bytes());
 		}
 		let library = file::read(&json)?;
-		Self::new(json, library, tokens.end, false)
+		Self::new(json, library, tokens.end, special)
 	}
 
 	fn new(json: Vec<u8>, mut library: Library, end: u32, special: bool) -> Result<Self, TokenizerError> {
@@ -155,7 +170,7 @@ impl Tokenizer {
 		specials.sort_unstable();
 		library.set_encode_special_tokens(!special);
 		let reader = Reader::Library(Box::new(Plain { library, around, specials }));
-		Ok(Self { json, tokens: TextTokens { usable, end }, vocab: usable.next_multiple_of(32), reader })
+		Ok(Self { json, tokens: TextTokens { usable, end }, vocab: usable.next_multiple_of(32), special, reader })
 	}
 
 	/// Its file.
@@ -171,6 +186,11 @@ impl Tokenizer {
 	/// Rows of the embedding of a model that reads it, a multiple of 32.
 	pub fn vocab(&self) -> u32 {
 		self.vocab
+	}
+
+	/// Returns whether special tokens that a text names are meant.
+	pub(crate) fn takes_special_tokens(&self) -> bool {
+		self.special
 	}
 
 	/// Returns whether it is the byte-level one.
