@@ -4,6 +4,7 @@
 //! tokens on all cores, and are written to shards (`shards`). Neither the memory nor the number of threads changes a byte of the dataset.
 
 use super::{
+	chats::Chats,
 	corpus::{Corpus, Found},
 	dataset::{dataset_root, Dataset, TOKENIZER_FILE},
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
@@ -54,6 +55,8 @@ pub struct BuildOptions {
 	pub memory_bytes: u64,
 	/// Threads that make tokens of text.
 	pub threads: usize,
+	/// Makes a masked dataset of conversations, if documents are those.
+	pub chats: Option<Arc<Chats>>,
 	/// Tells how far the build is.
 	pub meter: Arc<Meter>,
 }
@@ -69,6 +72,7 @@ impl Default for BuildOptions {
 			vocab: 0,
 			memory_bytes: DEFAULT_MEMORY_BYTES,
 			threads: thread::available_parallelism().map_or(1, usize::from),
+			chats: None,
 			meter: Arc::default(),
 		}
 	}
@@ -127,6 +131,7 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 		source: corpus.source().to_owned(),
 		tokenizer: tokenizer.id(),
 		vocab: vocabulary(tokenizer, options.vocab)?,
+		masked: options.chats.is_some(),
 		shape: DatasetShape { tokens_per_shard, shard_count: held_out.saturating_add(1), held_out },
 		root: H256::zero(),
 		bytes: 0,
@@ -141,7 +146,7 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	let mut sorter = Sorter::new(runs.clone(), options.memory_bytes);
 	let mut found = corpus.read(&options.meter, &mut |document| sorter.add(document))?;
 	options.meter.tokenize(found.bytes());
-	let mut shards = Shards::new(folder, tokens_per_shard, manifest.vocab)?;
+	let mut shards = Shards::new(folder, tokens_per_shard, manifest.width())?;
 	manifest.bytes = tokenize(sorter.finish()?, tokenizer, options, &mut found, &mut |tokens| shards.push(tokens))?;
 	let (shard_roots, unused_tokens) = shards.finish()?;
 	if runs.exists() {
@@ -156,7 +161,7 @@ fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, f
 	}
 	manifest.shape.shard_count = shard_count;
 	manifest.root = dataset_root(&shard_roots);
-	manifest.unigram_entropy = held_out_entropy(folder, [shard_count, held_out, tokens_per_shard, manifest.vocab])?;
+	manifest.unigram_entropy = held_out_entropy(folder, [shard_count, held_out, tokens_per_shard, manifest.vocab], manifest.masked)?;
 	manifest.shard_roots = shard_roots;
 	manifest.check()?;
 	write(&folder.join(TOKENIZER_FILE), tokenizer.json())?;
@@ -189,7 +194,13 @@ fn tokenize(
 				let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
 				let Ok((texts, result)) = job else { break };
 				let mut tokens = Vec::new();
-				let encoded = texts.iter().try_for_each(|text| tokenizer.encode(text, &mut tokens));
+				let encoded = texts.iter().try_for_each(|text| match &options.chats {
+					Some(chats) => {
+						chats.encode(text, &mut tokens);
+						Ok(())
+					}
+					None => tokenizer.encode(text, &mut tokens),
+				});
 				options.meter.add_tokenized(texts.iter().map(|text| text.len() as u64).sum());
 				// Nobody wants it if something else has failed.
 				let _ = result.send(encoded.map(|()| tokens));

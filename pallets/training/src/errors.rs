@@ -132,5 +132,8 @@ mod errors {
 		InFamily,
 		/// The family has as many cohorts as can be. Wait until one ends, or found another family.
 		FamilyFull,
+		/// The dataset is masked and `train.masked` says that it is not, or the other way round. Take it from the dataset's manifest; the view function
+		/// `Dataset::dataset` shows it.
+		WrongMask,
 	}
 }

@@ -12,7 +12,8 @@ use frame_support::{
 };
 use neuroshard_types::{dataset::DatasetShape, run::OldRunConfig, AccountId, Balance, BlockNumber, RoundIndex, H256};
 
-/// From version 3 to 4: runs say what texts are made of, and models of which family they are. Those of before speak bytes, and are Llamas.
+/// From version 3 to 4: runs say what texts are made of and whether all of it counts, and models of which family they are. Those of before
+/// speak bytes, all of which count, and are Llamas.
 pub type MigrateV3ToV4<T> = VersionedMigration<3, 4, V3ToV4<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
 /// Migration of [`MigrateV3ToV4`] for a state of version 3, whatever its version is said to be.

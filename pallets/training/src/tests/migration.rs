@@ -20,7 +20,10 @@ fn runs_of_before_speak_bytes_and_train_llamas_and_go_on() {
 		let model = at + stored.config.tokenizer.encode().len();
 		let end = model + stored.config.model.encode().len();
 		assert_eq!(new[end - 3..end], [0; 3]);
-		let old = [&new[..at], &new[model..end - 3], &new[end..]].concat();
+		// Whether it is masked stands at the end of the training configuration.
+		let train = end + stored.config.train.encode().len();
+		assert_eq!(new[train - 1], 0);
+		let old = [&new[..at], &new[model..end - 3], &new[end..train - 1], &new[train..]].concat();
 		unhashed::put_raw(&Runs::<Test>::hashed_key_for(run), &old);
 		StorageVersion::new(3).put::<Training>();
 		MigrateV3ToV4::<Test>::on_runtime_upgrade();

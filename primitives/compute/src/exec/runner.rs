@@ -7,7 +7,7 @@ use super::{
 use crate::native::Exec;
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig},
-	corpus::known,
+	corpus::{id, target},
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
 	plan::{ArenaJob, LogitsBlock, Plan, Sizes},
@@ -110,11 +110,11 @@ impl Runner {
 		if tokens.len() != self.batch_tokens() {
 			return Err(StepError::Tokens { expected: self.batch_tokens(), found: tokens.len() });
 		}
-		let vocab = self.job.sizes.vocab;
+		let (vocab, masked) = (self.job.sizes.vocab, self.job.masked);
 		let (ids, targets) = (self.ids.chunks_exact_mut(self.seq), self.targets.chunks_exact_mut(self.seq));
 		for ((ids, targets), tokens) in ids.zip(targets).zip(tokens.chunks_exact(self.seq + 1)) {
-			for ((id, target), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
-				(*id, *target) = (known(pair[0], vocab), known(pair[1], vocab));
+			for ((read, aimed), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
+				(*read, *aimed) = (id(pair[0], vocab, masked), target(pair[1], vocab, masked));
 			}
 		}
 		Ok(())
@@ -190,6 +190,7 @@ impl Runner {
 				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
 				exec.swiglu_forward(gate, up, h);
 			}
+			Op::CountTargets => scalar::count_targets(&self.targets, &mut arena[output(0)]),
 			Op::LossRows => self.losses(arena, index),
 			Op::TileSums => {
 				let [x, partials] = parts(arena, [input(0), output(0)]);
@@ -199,7 +200,7 @@ impl Runner {
 			}
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {
-				arena[output(0).start] = arena[input(0).start] * self.inverse_tokens();
+				arena[output(0).start] = arena[input(0).start] * self.inverse_count(arena, stage, 1);
 			}
 			Op::RmsBackStats => {
 				let [dy, x, r, w, k] = parts(arena, [input(0), input(1), input(2), input(3), output(0)]);
@@ -258,8 +259,15 @@ impl Runner {
 		}
 	}
 
-	fn inverse_tokens(&self) -> f32 {
-		schedule::reciprocal(self.tokens as u64)
+	/// Targets of the batch that count.
+	pub fn target_count(&self) -> u64 {
+		self.targets.iter().filter(|&&target| target != scalar::NO_TARGET).count() as u64
+	}
+
+	/// One by the number of targets that count, which is input `n`; by that of all tokens where there is no such input.
+	fn inverse_count(&self, arena: &[f32], stage: &Stage, n: usize) -> f32 {
+		let count = self.plan.inputs(stage).get(n).map(|&(count, _)| self.scalar(arena, count));
+		count.map_or_else(|| schedule::reciprocal(self.tokens as u64), schedule::reciprocal_count)
 	}
 
 	fn rope_dims(&self, heads: u32) -> RopeDims {
@@ -306,8 +314,9 @@ impl Runner {
 		let later = later.map_or(0..0, |offset| room(offset, w.len()));
 		let back = stages[index..].iter().position(|stage| stage.op == Op::LossBack);
 		let [dh, dw] = back.map_or([0..0, 0..0], |back| [1, 2].map(|after| output(&stages[index + back + after])));
+		let inverse_count = back.map_or(0.0, |back| self.inverse_count(arena, &stages[index + back], 4));
 		let [h, w, max, sum, loss, block, dh, dw, later] = parts(arena, [h, w, max, sum, loss, block, dh, dw, later]);
-		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_tokens: self.inverse_tokens() });
+		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_count });
 		let head = Head { h, w, targets: &self.targets };
 		head.cross_entropy(&self.exec, self.logit_rows, block, Rows { max, sum, loss }, gradients);
 	}
