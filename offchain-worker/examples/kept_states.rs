@@ -3,6 +3,7 @@
 //! `cargo run --release -p neuroshard-worker --example kept_states [-- tiny|devnet|large [ROUNDS [THREADS]]]`
 
 use neuroshard_data::loader::Loader;
+use neuroshard_graph::corpus::TokenWidth;
 use neuroshard_store::Store;
 use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, keeper::Keeper, kept::OwnRound, presets, round::Training};
 use neuroshard_types::{dataset::DatasetShape, H256};
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		let bytes: Vec<u8> = tokens.flat_map(|token| (token as u16).to_le_bytes()).collect();
 		std::fs::write(neuroshard_data::dataset::shard_path(folder.path(), shard), bytes)?;
 	}
-	let loader = Loader::new(folder.path(), shape, model.vocab)?;
+	let loader = Loader::new(folder.path(), shape, TokenWidth::of(model.vocab, train.masked))?;
 	let store = Store::open(&folder.path().join("store"), LIMIT)?;
 	let keeper = Keeper::start(store.clone())?;
 	let mut engine = Engine::new(&model, &train, threads)?;

@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	};
 	let (folder, told) = (PathBuf::from(dataset), numbers::<u32>(rounds)?);
 	let manifest = DatasetManifest::read(&folder)?;
-	let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
+	let loader = Loader::new(&folder, manifest.shape, manifest.width())?;
 	for seed in numbers::<u8>(seeds)? {
 		for outer in outer {
 			let [rate, momentum] = numbers::<f32>(outer)?.try_into().map_err(|_| "an outer step is RATE,MOMENTUM")?;

@@ -5,6 +5,7 @@
 use neuroshard_data::{
 	blake2_256,
 	build::{build, rebuild, BuildOptions},
+	chats::{Chats, Conversations},
 	corpus::{paths_corpus, Amount, Corpus, CorpusLimits, Reason},
 	dataset::{dataset_root, entropy, shard_path, verify, verify_against, Dataset, LEAVES_FILE},
 	loader::{Assignment, Loader},
@@ -12,6 +13,7 @@ use neuroshard_data::{
 	tokenizer::{bytes, Tokenizer},
 	DataError,
 };
+use neuroshard_graph::corpus::{TokenWidth, MASK};
 use neuroshard_types::{
 	assignment::{training_windows, Window},
 	dataset::DatasetShape,
@@ -22,6 +24,7 @@ use std::{
 	collections::{BTreeMap, BTreeSet},
 	fs,
 	path::Path,
+	sync::Arc,
 };
 
 fn texts(documents: u32) -> Vec<String> {
@@ -48,6 +51,67 @@ fn a_dataset_does_not_depend_on_the_order_of_its_documents() {
 	let first = small(a.path());
 	let second = build(&reversed, &Tokenizer::bytes(), &options(5_000, 2), b.path()).unwrap().dataset;
 	assert_eq!(first.manifest, second.manifest);
+}
+
+/// Words are targets if they have digits, and records that end in seven are none.
+#[derive(Debug)]
+struct Digits;
+
+impl Conversations for Digits {
+	fn encode(&self, record: &str, tokens: &mut Vec<u32>) -> Result<(), String> {
+		tokens.extend(record.bytes().map(|byte| u32::from(byte) | if byte.is_ascii_digit() { 0 } else { MASK }));
+		match record.trim_end().ends_with('7') {
+			true => Err("it ends in seven".into()),
+			false => Ok(()),
+		}
+	}
+}
+
+#[test]
+fn a_masked_dataset_verifies_and_says_which_tokens_are_targets() {
+	let (folder, again) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+	let masked = |threads, folder: &Path| {
+		let chats = Arc::new(Chats::new(Digits));
+		let options = BuildOptions { chats: Some(chats.clone()), threads, ..options(5_000, 2) };
+		(build(&corpus(1000), &Tokenizer::bytes(), &options, folder).unwrap().dataset.manifest, chats.left_out())
+	};
+	let (manifest, left_out) = masked(1, folder.path());
+	assert_eq!(masked(3, again.path()), (manifest.clone(), left_out.clone()));
+	assert!(manifest.masked && manifest.width() == TokenWidth::Four && manifest.unigram_entropy > 1.0);
+	assert_eq!(verify(folder.path(), Some(manifest.root)).unwrap().manifest, manifest);
+	let sevens = texts(1000).iter().filter(|text| text.trim_end().ends_with('7')).count();
+	let [line] = &left_out[..] else { panic!("{left_out:?}") };
+	assert!(line.contains(&format!("of {sevens} conversations")) && line.contains("document ") && line.ends_with(": it ends in seven"));
+
+	let loader = Loader::new(folder.path(), manifest.shape, manifest.width()).unwrap();
+	let read = |loader: &Loader| {
+		let mut tokens = vec![0; 5_000];
+		loader.read(Window { shard: 1, start: 0 }, &mut tokens).unwrap();
+		tokens
+	};
+	let tokens = read(&loader);
+	assert!(tokens.iter().all(|&token| (token & MASK == 0) == (48..58).contains(&(token & !MASK))));
+	assert!(read(&loader.without_mask()).into_iter().eq(tokens.iter().map(|token| token & !MASK)));
+	// The mask is committed to like any other content.
+	let path = shard_path(folder.path(), 0);
+	let mut bytes = fs::read(&path).unwrap();
+	bytes[3] ^= 0x80;
+	fs::write(&path, bytes).unwrap();
+	assert!(matches!(verify(folder.path(), None), Err(DataError::Chunk { shard: 0, chunk: 0 })));
+	// A manifest without the mask is one of another dataset, whose tokens are narrower.
+	let error = DatasetManifest { masked: false, ..manifest.clone() }.compare(&manifest.on_chain().unwrap(), "the chain").unwrap_err();
+	assert!(error.to_string().contains("masked"), "{error}");
+}
+
+#[test]
+fn lines_are_taken_as_whole_records_if_that_is_asked_for() {
+	let folder = tempfile::tempdir().unwrap();
+	let file = folder.path().join("chats.jsonl");
+	let long = format!("{{\"messages\": [\"{}\"]}}", "word \\n".repeat(4_000));
+	fs::write(&file, format!("{long}\n\n{{\"text\": 1}}\r\n")).unwrap();
+	let corpus = paths_corpus(&[file], CorpusLimits::default(), None).unwrap().with_records();
+	let (texts, _) = corpus.texts().unwrap();
+	assert_eq!(texts, BTreeSet::from([long, "{\"text\": 1}".to_owned()]));
 }
 
 #[test]
@@ -326,7 +390,7 @@ fn unigram_entropy_of_known_counts() {
 fn windows_stay_within_their_shard() {
 	let folder = tempfile::tempdir().unwrap();
 	let built = small(folder.path());
-	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.vocab).unwrap();
+	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.width()).unwrap();
 	let mut tokens = [0; 33];
 	let last = Window { shard: 0, start: 5_000 - 33 };
 	loader.read(last, &mut tokens).unwrap();
@@ -349,7 +413,7 @@ fn a_token_beyond_the_vocabulary_is_read_as_it_is() {
 	let mut bytes = fs::read(&path).unwrap();
 	bytes[20..22].copy_from_slice(&288u16.to_le_bytes());
 	fs::write(&path, bytes).unwrap();
-	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.vocab).unwrap();
+	let loader = Loader::new(folder.path(), built.manifest.shape, built.manifest.width()).unwrap();
 	let mut tokens = [0; 33];
 	loader.read(Window { shard: 0, start: 0 }, &mut tokens).unwrap();
 	assert_eq!(tokens[10], 288);
@@ -359,7 +423,7 @@ proptest! {
 	#[test]
 	fn participants_never_share_a_window(seed: [u8; 32], participants in 1u32..4, batch in 1u32..4, inner_steps in 1u32..5) {
 		let shape = DatasetShape { tokens_per_shard: 321, shard_count: 7, held_out: 2 };
-		let loader = Loader::new(Path::new("unused"), shape, 288).unwrap();
+		let loader = Loader::new(Path::new("unused"), shape, TokenWidth::Two).unwrap();
 		let mut seen = BTreeSet::new();
 		for position in 0..participants {
 			let assignment = Assignment { position, seed: H256(seed), inner_steps, batch, seq_len: 32 };

@@ -4,7 +4,7 @@
 
 use candle_core::Tensor;
 use neuroshard_data::tokenizer::bytes;
-use neuroshard_graph::{Family, ModelConfig, RopeScaling, TrainConfig, F32};
+use neuroshard_graph::{corpus::MASK, Family, ModelConfig, RopeScaling, TrainConfig, F32};
 use neuroshard_training::{
 	checkpoint::Checkpoint,
 	engine::{autograd::AutogradModel, Engine},
@@ -51,16 +51,25 @@ fn normed() -> (ModelConfig, TrainConfig) {
 	(ModelConfig { family: Family::Qwen3, head_dim: Some(32), rope_scaling, ..model }, train)
 }
 
+/// Where only some tokens are targets.
+fn masked() -> (ModelConfig, TrainConfig) {
+	let (model, train) = tied();
+	(model, TrainConfig { masked: true, ..train })
+}
+
 #[test]
 fn every_parameter_tensor_has_candles_gradient() {
-	for (model, train) in [tied(), untied(), biased(), normed()] {
+	for (model, train) in [tied(), untied(), biased(), normed(), masked()] {
 		let (batch, seq) = (train.batch as usize, train.seq_len as usize);
 		let mut theta = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
 		// Away from the start, where many gradients are nearly zero: larger weights, uneven norms.
 		for (index, value) in theta.iter_mut().enumerate() {
 			*value = *value * 3.0 + (index % 7) as f32 * 1e-3;
 		}
-		let tokens = text(batch, seq + 1, 5);
+		let mut tokens = text(batch, seq + 1, 5);
+		if train.masked {
+			tokens.iter_mut().enumerate().filter(|(place, _)| place % 7 < 4).for_each(|(_, token)| *token |= MASK);
+		}
 		let mut engine = Engine::new(&model, &train, 2).unwrap();
 		engine.load(&theta).unwrap();
 		let (outcome, gradient) = engine.gradients(&tokens).unwrap();

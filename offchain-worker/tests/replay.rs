@@ -72,7 +72,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	let corpus = path_corpus(text.path(), CorpusLimits::default()).unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
 	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().dataset.manifest;
-	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
+	let loader = Loader::new(folder.path(), manifest.shape, manifest.width()).unwrap();
 	let mut engine = Engine::new(&model, &train, 2).unwrap();
 	let mut last = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
 	let config = RunConfig {

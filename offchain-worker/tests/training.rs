@@ -9,7 +9,7 @@ use neuroshard_data::{
 	loader::Loader,
 	tokenizer::Tokenizer,
 };
-use neuroshard_graph::{Aggregator, ModelConfig, Robust, Rule, TrainConfig};
+use neuroshard_graph::{corpus::TokenWidth, Aggregator, ModelConfig, Robust, Rule, TrainConfig};
 use neuroshard_training::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError},
 	engine::Engine,
@@ -63,7 +63,7 @@ fn network_of(train: TrainConfig, threads: usize) -> Network {
 	let folder = tempfile::tempdir().unwrap();
 	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
 	let dataset = build(&corpus(), &Tokenizer::bytes(), &options, folder.path()).unwrap().dataset;
-	let loader = Loader::new(folder.path(), dataset.manifest.shape, dataset.manifest.vocab).unwrap();
+	let loader = Loader::new(folder.path(), dataset.manifest.shape, dataset.manifest.width()).unwrap();
 	let engine = Engine::new(&model, &train, threads).unwrap();
 	let genesis = Checkpoint::genesis(3, &model, &train, threads).unwrap();
 	Network { _folder: folder, dataset, loader, engine, genesis }
@@ -287,7 +287,7 @@ fn a_shard_that_is_missing_or_a_dataset_that_is_too_small_is_said_in_words() {
 	let error = training.run(&AtomicBool::new(false), |_| ()).unwrap_err().to_string();
 	assert!(error.starts_with("inner step 0: ") && error.contains(".bin: No such file"), "{error}");
 	let small = neuroshard_types::dataset::DatasetShape { shard_count: 2, held_out: 1, tokens_per_shard: shape.tokens_per_shard / 64 };
-	let small = Loader::new(&network.dataset.folder, small, 288).unwrap();
+	let small = Loader::new(&network.dataset.folder, small, TokenWidth::Two).unwrap();
 	let Err(error) = Training::start(&mut network.engine, &network.genesis, &small, 0, H256([1; 32])) else { panic!("started") };
 	assert_eq!(error.to_string(), "the dataset has fewer training windows than the round needs");
 }

@@ -73,7 +73,7 @@ impl Game {
 		let subject = match &self.claim {
 			&Claim::Work { dataset, shards, tokens_per_shard, steps, base, .. } => {
 				let base = base.map(|(checkpoint, round)| Base { checkpoint, round });
-				let corpus = Corpus { root: dataset, shards, tokens_per_shard, width: TokenWidth::of(self.model.vocab) };
+				let corpus = Corpus { root: dataset, shards, tokens_per_shard, width: TokenWidth::of(self.model.vocab, self.train.masked) };
 				Subject::Work { corpus, window: &window, steps, base }
 			}
 			Claim::Checkpoint { deltas, inner_steps, claimed } => Subject::Checkpoint { deltas, inner_steps, claimed: *claimed },

@@ -111,6 +111,7 @@ fn create_dataset() {
 		source: b"here".to_vec().try_into().unwrap(),
 		tokenizer: Tokenizer::BYTES,
 		vocab: 288,
+		masked: false,
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 		root: H256([4; 32]),
 		bytes: 16_384,

@@ -185,6 +185,7 @@ fn deposits_of_runs_and_datasets_equal_independent_tables() {
 			source: text(source).try_into().expect("256 bytes at most"),
 			tokenizer: Tokenizer::BYTES,
 			vocab: 288,
+			masked: false,
 			shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 			root: H256::zero(),
 			bytes: 16_384,

@@ -326,7 +326,7 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 	let threads = hardware::threads(None);
 	let mut engine = Engine::new(&model, &train, threads)?;
 	let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
-	let loader = Loader::new(&folder, built.manifest.shape, built.manifest.vocab)?;
+	let loader = Loader::new(&folder, built.manifest.shape, built.manifest.width())?;
 	Ok(Prepared {
 		manifest: built.manifest.on_chain()?,
 		preset,

@@ -4,6 +4,7 @@
 //! tokens on all cores, and are written to shards (`shards`). Neither the memory nor the number of threads changes a byte of the dataset.
 
 use super::{
+	chats::Chats,
 	corpus::{Corpus, Found},
 	dataset::{dataset_root, Dataset, TOKENIZER_FILE},
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
@@ -49,6 +50,8 @@ pub struct BuildOptions {
 	pub memory_bytes: u64,
 	/// Threads that make tokens of text.
 	pub threads: usize,
+	/// Makes a masked dataset of conversations, if documents are those.
+	pub chats: Option<Arc<Chats>>,
 	/// Tells how far the build is.
 	pub meter: Arc<Meter>,
 }
@@ -65,6 +68,7 @@ impl Default for BuildOptions {
 			vocab: 0,
 			memory_bytes: DEFAULT_MEMORY_BYTES,
 			threads: thread::available_parallelism().map_or(1, usize::from),
+			chats: None,
 			meter: Arc::default(),
 		}
 	}
@@ -132,6 +136,7 @@ pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &Buil
 		source: corpus.source().to_owned(),
 		tokenizer: tokenizer.id(),
 		vocab: vocabulary(tokenizer, options.vocab)?,
+		masked: options.chats.is_some(),
 		shape: DatasetShape { tokens_per_shard, shard_count: held_out.saturating_add(1), held_out },
 		root: H256::zero(),
 		bytes: 0,
@@ -150,7 +155,7 @@ pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &Buil
 	let mut sorter = Sorter::new(runs.clone(), options.memory_bytes);
 	let mut found = corpus.read(&options.meter, &mut |document| sorter.add(document))?;
 	options.meter.tokenize(found.bytes());
-	let mut shards = Shards::new(folder, tokens_per_shard, manifest.vocab)?;
+	let mut shards = Shards::new(folder, tokens_per_shard, manifest.width())?;
 	let (documents, opened) = (sorter.finish()?, std::mem::take(&mut found.opened));
 	let mut mixture = Vec::new();
 	let listed = thread::scope(|scope| {
@@ -175,7 +180,7 @@ pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &Buil
 	}
 	manifest.shape.shard_count = shard_count;
 	manifest.root = dataset_root(&shard_roots);
-	manifest.unigram_entropy = held_out_entropy(folder, [shard_count, held_out, tokens_per_shard, manifest.vocab])?;
+	manifest.unigram_entropy = held_out_entropy(folder, [shard_count, held_out, tokens_per_shard, manifest.vocab], manifest.masked)?;
 	manifest.shard_roots = shard_roots;
 	if let (Some(sources), Some(listed)) = (&mut sources, listed) {
 		sources.files = listed;
@@ -221,18 +226,21 @@ fn tokenize(
 		}
 		hand(batch).map(|()| bytes)
 	};
-	in_order(options.threads, deal, |batch| encode(&batch, tokenizer, &options.meter), &mut |encoded: Result<Encoded, TokenizerError>| {
+	in_order(options.threads, deal, |batch| encode(&batch, tokenizer, options), &mut |encoded: Result<Encoded, TokenizerError>| {
 		take(&encoded.map_err(|source| DataError::Tokenizer { path: TOKENIZER_FILE.into(), source })?)
 	})
 }
 
-fn encode(batch: &[Text], tokenizer: &Tokenizer, meter: &Meter) -> Result<Encoded, TokenizerError> {
+fn encode(batch: &[Text], tokenizer: &Tokenizer, options: &BuildOptions) -> Result<Encoded, TokenizerError> {
 	let mut encoded = Encoded { tokens: Vec::new(), documents: Vec::with_capacity(batch.len()) };
 	for (text, part) in batch {
-		tokenizer.encode(text, &mut encoded.tokens)?;
+		match &options.chats {
+			Some(chats) => chats.encode(text, &mut encoded.tokens),
+			None => tokenizer.encode(text, &mut encoded.tokens)?,
+		}
 		let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
 		encoded.documents.push((*part, bytes, encoded.tokens.len()));
-		meter.add_tokenized(bytes);
+		options.meter.add_tokenized(bytes);
 	}
 	Ok(encoded)
 }

@@ -2,7 +2,7 @@
 
 use super::{manifest::DatasetManifest, tokenizer::Tokenizer, DataError};
 use neuroshard_graph::{
-	corpus::{Corpus as Commitment, TokenWidth},
+	corpus::{Corpus as Commitment, MASK},
 	merkle::{merkle_root, Hash},
 	tiles::{content_id, leaf_hashes},
 };
@@ -76,7 +76,7 @@ fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, Dat
 	read_tokenizer(folder, &manifest)?;
 	let leaves = fs::read(folder.join(LEAVES_FILE)).unwrap_or_default();
 	let mut counts = vec![0u64; manifest.vocab as usize];
-	let (width, mut ends_in_zeros) = (TokenWidth::of(manifest.vocab), true);
+	let (width, mut ends_in_zeros) = (manifest.width(), true);
 	for (shard, expected) in (0..manifest.shape.shard_count).zip(&manifest.shard_roots) {
 		let bytes = verify_shard(folder, &manifest, shard, *expected, &leaves)?;
 		let held_out = shard >= manifest.shape.shard_count - manifest.shape.held_out;
@@ -90,6 +90,8 @@ fn verify_files(folder: &Path, manifest: DatasetManifest) -> Result<Dataset, Dat
 		}
 		ends_in_zeros &= text.ends_with(&[0; 4][..width.bytes() as usize]);
 		for (position, token) in (0u64..).zip(width.read(text)) {
+			// What counts of it is no part of what it is.
+			let token = if manifest.masked { token & !MASK } else { token };
 			match counts.get_mut(token as usize) {
 				Some(count) => *count += u64::from(held_out),
 				None => return Err(DataError::Token { shard, position, token, vocab: manifest.vocab }),
@@ -147,7 +149,7 @@ pub(crate) fn tokenizer_of(folder: &Path, manifest: &DatasetManifest, special: b
 fn verify_shard(folder: &Path, manifest: &DatasetManifest, shard: u32, expected: H256, leaves: &[u8]) -> Result<Vec<u8>, DataError> {
 	let path = shard_path(folder, shard);
 	let bytes = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
-	let size = shard_bytes(&manifest.shape.corpus(manifest.root, manifest.vocab));
+	let size = shard_bytes(&manifest.corpus());
 	if bytes.len() as u64 != size {
 		return Err(DataError::ShardSize { shard, found: bytes.len() as u64, expected: size });
 	}

@@ -8,10 +8,11 @@
 //! sources.json       the files that it was made of, and how; not where they cannot be named, as for standard input
 //! leaves.bin         hash of every 4 KiB chunk, shard after shard: names the chunk that differs
 //! shards/00000.bin   tokens_per_shard tokens, little-endian, padded with zeros to whole 4 KiB chunks; two bytes each where the vocabulary
-//!                    has up to 65,536 of them, else four
+//!                    has up to 65,536 of them and the dataset is not masked, else four
 //! ```
 
 pub mod build;
+pub mod chats;
 pub mod corpus;
 pub mod dataset;
 pub mod loader;

@@ -1,7 +1,7 @@
 //! Reading windows of tokens from shard files.
 
 use super::{dataset::shard_path, manifest, DataError};
-use neuroshard_graph::corpus::TokenWidth;
+use neuroshard_graph::corpus::{TokenWidth, MASK};
 use neuroshard_types::{
 	assignment::{self, Permutation, Window},
 	dataset::DatasetShape,
@@ -20,6 +20,8 @@ pub struct Loader {
 	folder: PathBuf,
 	shape: DatasetShape,
 	width: TokenWidth,
+	/// Bits that are not read.
+	unread: u32,
 }
 
 /// The windows of one participant in one round.
@@ -38,13 +40,18 @@ pub struct Assignment {
 }
 
 impl Loader {
-	/// A loader for the dataset in `folder`, whose shape and vocabulary the chain states.
+	/// A loader for the dataset in `folder`, whose shape and width of tokens follow from what the chain states.
 	///
 	/// # Errors
 	/// [`DataError::Invalid`] for a shape out of bounds.
-	pub fn new(folder: &Path, shape: DatasetShape, vocab: u32) -> Result<Self, DataError> {
+	pub fn new(folder: &Path, shape: DatasetShape, width: TokenWidth) -> Result<Self, DataError> {
 		manifest::check_shape(&shape)?;
-		Ok(Self { folder: folder.to_path_buf(), shape, width: TokenWidth::of(vocab) })
+		Ok(Self { folder: folder.to_path_buf(), shape, width, unread: 0 })
+	}
+
+	/// The same, which reads every token as a target. For programs that show what becomes of who trains like that.
+	pub fn without_mask(self) -> Self {
+		Self { unread: MASK, ..self }
 	}
 
 	/// Shape of the dataset.
@@ -69,7 +76,7 @@ impl Loader {
 		let mut bytes = vec![0u8; width as usize * tokens.len()];
 		let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, u64::from(width) * start));
 		read.map_err(|error| DataError::io(&path, error))?;
-		tokens.iter_mut().zip(self.width.read(&bytes)).for_each(|(place, token)| *place = token);
+		tokens.iter_mut().zip(self.width.read(&bytes)).for_each(|(place, token)| *place = token & !self.unread);
 		Ok(())
 	}
 

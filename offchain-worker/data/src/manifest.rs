@@ -1,6 +1,7 @@
 //! The manifest file of a dataset, and its form on the chain.
 
 use super::DataError;
+use neuroshard_graph::corpus::{Corpus, TokenWidth};
 use neuroshard_support::json_file;
 use neuroshard_types::{
 	dataset::{DatasetShape, Manifest, TextTokens, Tokenizer, MAX_SHARDS, MAX_TOKENS_PER_SHARD, MAX_VOCAB},
@@ -27,6 +28,9 @@ pub struct DatasetManifest {
 	pub tokenizer: Tokenizer,
 	/// Tokens are below this.
 	pub vocab: u32,
+	/// Whether tokens say which of them are targets of the loss.
+	#[serde(default, skip_serializing_if = "is_not")]
+	pub masked: bool,
 	/// Tokens of every shard, number of shards, number of held-out ones.
 	pub shape: DatasetShape,
 	/// Merkle root over the shard roots.
@@ -41,7 +45,22 @@ pub struct DatasetManifest {
 	pub shard_roots: Vec<H256>,
 }
 
+/// What a manifest does not say.
+fn is_not(masked: &bool) -> bool {
+	!*masked
+}
+
 impl DatasetManifest {
+	/// Returns the width of tokens in shards.
+	pub fn width(&self) -> TokenWidth {
+		TokenWidth::of(self.vocab, self.masked)
+	}
+
+	/// Returns the commitment to its shards.
+	pub fn corpus(&self) -> Corpus {
+		self.shape.corpus(self.root, self.width())
+	}
+
 	/// Reads a manifest and checks its bounds and that its shard roots give its root.
 	///
 	/// # Errors
@@ -94,6 +113,7 @@ impl DatasetManifest {
 			("shape.shard_count", own.shape.shard_count.to_string(), expected.shape.shard_count.to_string()),
 			("shape.held_out", own.shape.held_out.to_string(), expected.shape.held_out.to_string()),
 			("vocab", own.vocab.to_string(), expected.vocab.to_string()),
+			("masked", own.masked.to_string(), expected.masked.to_string()),
 			("tokenizer", format!("{:?}", own.tokenizer), format!("{:?}", expected.tokenizer)),
 			("root", format!("{:?}", own.root), format!("{:?}", expected.root)),
 			("bytes", own.bytes.to_string(), expected.bytes.to_string()),
@@ -120,6 +140,7 @@ impl DatasetManifest {
 			source: self.source.clone().into_bytes().try_into().map_err(|_| too_long("source", 256))?,
 			tokenizer: self.tokenizer,
 			vocab: self.vocab,
+			masked: self.masked,
 			shape: self.shape,
 			root: self.root,
 			bytes: self.bytes,

@@ -5,7 +5,7 @@ use super::{
 	DataError,
 };
 use neuroshard_graph::{
-	corpus::TokenWidth,
+	corpus::{TokenWidth, MASK},
 	merkle::merkle_root,
 	tiles::{leaf_hashes, LEAF_BYTES},
 };
@@ -29,15 +29,14 @@ pub(super) struct Shards {
 }
 
 impl Shards {
-	/// Shards of so many tokens, each below `vocab`, in the dataset folder `folder`.
+	/// Shards of so many tokens of this width, in the dataset folder `folder`.
 	///
 	/// # Errors
 	/// [`DataError::Io`].
-	pub(super) fn new(folder: &Path, tokens_per_shard: u32, vocab: u32) -> Result<Self, DataError> {
+	pub(super) fn new(folder: &Path, tokens_per_shard: u32, width: TokenWidth) -> Result<Self, DataError> {
 		let (shards, leaves) = (folder.join(SHARDS_FOLDER), folder.join(LEAVES_FILE));
 		fs::create_dir_all(&shards).map_err(|error| DataError::io(&shards, error))?;
 		let leaves = BufWriter::new(File::create(&leaves).map_err(|error| DataError::io(&leaves, error))?);
-		let width = TokenWidth::of(vocab);
 		let bytes = size(tokens_per_shard).saturating_mul(size(width.bytes()));
 		Ok(Self { folder: folder.to_path_buf(), bytes, width, open: Vec::new(), roots: Vec::new(), leaves })
 	}
@@ -83,18 +82,22 @@ impl Shards {
 	}
 }
 
-/// Entropy of the tokens of the last `held_out` of `shards` shards, as [`entropy`] has it.
+/// Entropy of the tokens of the last `held_out` of `shards` shards, without their masks if they are `masked`, as [`entropy`] has it.
 ///
 /// # Errors
 /// [`DataError::Io`].
-pub(super) fn held_out_entropy(folder: &Path, [shards, held_out, tokens_per_shard, vocab]: [u32; 4]) -> Result<f64, DataError> {
+pub(super) fn held_out_entropy(
+	folder: &Path,
+	[shards, held_out, tokens_per_shard, vocab]: [u32; 4],
+	masked: bool,
+) -> Result<f64, DataError> {
 	let mut counts = vec![0u64; size(vocab)];
-	let width = TokenWidth::of(vocab);
+	let (width, mask) = (TokenWidth::of(vocab, masked), if masked { MASK } else { 0 });
 	for shard in shards.saturating_sub(held_out)..shards {
 		let path = shard_path(folder, shard);
 		let bytes = fs::read(&path).map_err(|error| DataError::io(&path, error))?;
 		for token in width.read(&bytes).take(size(tokens_per_shard)) {
-			if let Some(count) = counts.get_mut(size(token)) {
+			if let Some(count) = counts.get_mut(size(token & !mask)) {
 				*count = count.saturating_add(1);
 			}
 		}

@@ -103,6 +103,10 @@ impl Sources {
 	/// What is known before anything is read; nothing for a corpus that is not files alone.
 	pub(crate) fn of(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, vocab: u32) -> Option<Self> {
 		let CorpusLimits { total_bytes, document_bytes, record_bytes } = corpus.limits();
+		// A recipe has no chat template.
+		if options.chats.is_some() {
+			return None;
+		}
 		let recipe = Recipe {
 			version: RECIPE,
 			corpus: corpus.parts()?,

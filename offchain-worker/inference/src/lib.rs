@@ -19,7 +19,7 @@ mod spelling;
 pub mod stats;
 pub mod text;
 
-pub use chat::{Chat, ChatError, Message};
+pub use chat::{Chat, ChatError, Conversation, Message, Unfit};
 pub use controls::Controls;
 pub use engine::{Engine, Readiness};
 pub use files::FileError;

@@ -134,9 +134,17 @@ impl Text {
 			let [before, behind] = &self.around;
 			return Ok([&before[..], &self.plain_tokens(text, true)?, behind].concat());
 		}
+		self.marked(text, true)
+	}
+
+	/// The tokens of what a chat's template has written, the `first` part of it or one behind others.
+	///
+	/// # Errors
+	/// As [`Self::prompt`].
+	pub(super) fn marked(&self, text: &str, first: bool) -> Result<Vec<u32>, TextError> {
 		let mut tokens = Vec::new();
 		for piece in self.controls.pieces(text) {
-			let first = tokens.is_empty();
+			let first = first && tokens.is_empty();
 			tokens.extend(match piece {
 				Piece::Template(words) => encode(&self.tokenizer, words, first)?,
 				Piece::Text(words) => self.plain_tokens(&words, first)?,

@@ -57,6 +57,12 @@ pub trait Conduct: Debug + Send + Sync {
 		seed
 	}
 
+	/// Returns what the round's windows are read with in place of `loader`.
+	fn reader(&self, round: RoundIndex, loader: Loader) -> Loader {
+		let _ = round;
+		loader
+	}
+
 	/// Does what is revealed in place of the work that is due, from a checkpoint, with a delta from `base` if the participant is a bridge; `None` if
 	/// the work is to be done as it should be.
 	///

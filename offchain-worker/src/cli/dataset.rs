@@ -121,6 +121,9 @@ pub(super) fn describe(manifest: &DatasetManifest) {
 	println!("name      {} ({})", printable_line(&manifest.name), printable_line(&manifest.licence));
 	println!("shards    {} of {} tokens, {} held out", shape.shard_count, shape.tokens_per_shard, shape.held_out);
 	println!("tokens    below {} of a vocabulary of {}", manifest.tokenizer.tokens.usable, manifest.vocab);
+	if manifest.masked {
+		println!("masked    tokens say which of them are targets of the loss");
+	}
 	println!("text      {} bytes, unigram entropy {:.4} nats per token", manifest.bytes, manifest.unigram_entropy);
 	println!("root      {:?}", manifest.root);
 }

@@ -9,15 +9,17 @@ use super::{
 use clap::Args;
 use neuroshard_data::{
 	build::{build, rebuild, BuildOptions, DEFAULT_MEMORY_BYTES},
+	chats::Chats,
 	meter::{Meter, Progress, Step},
 	mixture::Given,
 	tokenizer::Tokenizer,
 	DataError,
 };
+use neuroshard_inference::{folder::speaker, Conversation};
 use neuroshard_support::{counted::counted, printable::printable_line};
 use std::{
 	io::{stderr, IsTerminal, Write},
-	path::PathBuf,
+	path::{Path, PathBuf},
 	sync::{
 		mpsc::{channel, RecvTimeoutError, Sender},
 		Arc,
@@ -67,6 +69,13 @@ pub(super) struct Build {
 	/// Take special tokens that the text names as such; without it, they are text like any other.
 	#[arg(long, requires = "tokenizer")]
 	special_tokens: bool,
+	/// Take lines of JSON lines as conversations, with `messages` of a `role` and a `content` each, and with `tools` if the template has a use for them.
+	/// Of the tokens that the tokenizer's chat template makes of them, only those that the assistant says are targets of the loss.
+	#[arg(long, conflicts_with = "special_tokens")]
+	chats: bool,
+	/// A file of the chat template; without it, the one beside the tokenizer.
+	#[arg(long, value_name = "FILE", requires = "chats")]
+	chat_template: Option<PathBuf>,
 	/// Rows of the embedding of models that are trained on it, a multiple of 32, where that is more than the tokenizer needs: that of a model that is
 	/// trained further.
 	#[arg(long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
@@ -83,11 +92,13 @@ pub(super) struct Build {
 impl Build {
 	pub(super) fn run(self) -> Result<u8, CliError> {
 		let corpus = self.reading.corpus(&self.mix, Some(&self.out))?;
+		let corpus = if self.chats { corpus.with_records() } else { corpus };
 		let tokenizer = match &self.tokenizer {
 			None => Tokenizer::bytes(),
 			Some(path) => Tokenizer::open(path, self.end_token.as_deref(), self.special_tokens)
 				.map_err(|source| DataError::Tokenizer { path: path.clone(), source })?,
 		};
+		let chats = self.chats.then(|| self.conversations(&tokenizer)).transpose()?.map(Arc::new);
 		let defaults = BuildOptions::default();
 		let options = BuildOptions {
 			name: self.name,
@@ -98,6 +109,7 @@ impl Build {
 			vocab: self.vocab,
 			memory_bytes: self.memory,
 			threads: self.threads.unwrap_or(defaults.threads),
+			chats: chats.clone(),
 			..defaults
 		};
 		let watch = Watch::start(&options.meter);
@@ -106,7 +118,9 @@ impl Build {
 			false => build(&corpus, &tokenizer, &options, &self.out),
 		};
 		drop(watch);
-		let built = built?;
+		let malformed = chats.iter().flat_map(|chats| chats.left_out()).map(|line| format!("left out  {line}"));
+		let malformed: Vec<String> = malformed.map(|line| printable_line(&line).to_string()).collect();
+		let built = built.inspect_err(|_| malformed.iter().for_each(|line| eprintln!("{line}")))?;
 		describe(&built.dataset.manifest);
 		let unused = built.unused_tokens;
 		let unused = (unused > 0).then(|| {
@@ -116,7 +130,17 @@ impl Build {
 		for line in notices(&built.found).into_iter().chain(shares(&self.mix, &built.mixture)).chain(unused) {
 			println!("{}", printable_line(&line));
 		}
+		malformed.iter().for_each(|line| println!("{line}"));
 		Ok(0)
+	}
+
+	/// What makes conversations of records.
+	fn conversations(&self, tokenizer: &Tokenizer) -> Result<Chats, CliError> {
+		let folder = self.tokenizer.as_ref().map(|path| path.parent().unwrap_or(Path::new("")));
+		let refused = |error: &dyn std::fmt::Display| CliError::Invalid(error.to_string());
+		let (text, chat) = speaker(tokenizer.json(), folder, self.chat_template.as_deref()).map_err(|error| refused(&error))?;
+		let conversation = Conversation::new(text, chat, tokenizer.tokens().end).map_err(|error| refused(&error))?;
+		Ok(Chats::new(conversation))
 	}
 }
 

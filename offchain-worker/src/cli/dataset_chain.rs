@@ -207,6 +207,7 @@ mod tests {
 			source: Default::default(),
 			tokenizer: Tokenizer::BYTES,
 			vocab: 288,
+			masked: false,
 			shape: DatasetShape { tokens_per_shard: 64, shard_count: 2, held_out: 1 },
 			root: H256::repeat_byte(root),
 			bytes: 1,

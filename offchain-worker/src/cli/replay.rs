@@ -88,7 +88,7 @@ impl Replay {
 		println!("run {}: {} adopted rounds, {end}", self.run, rounds.len());
 
 		dataset::verify(&self.dataset, Some(manifest.root))?;
-		let loader = Loader::new(&self.dataset, manifest.shape, manifest.vocab)?;
+		let loader = Loader::new(&self.dataset, manifest.shape, manifest.width())?;
 		let (run, threads) = (self.run, hardware::threads(self.threads));
 		// What is in it is checked like everything else; there may be none.
 		let store = common.base().ok().map(|base| base.join("store"));

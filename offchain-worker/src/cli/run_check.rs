@@ -65,7 +65,7 @@ impl RunFile {
 		})?;
 		require(!self.name.chars().any(char::is_control), "name", || "has control characters, such as line ends".into())?;
 		self.bond()?;
-		whole("max_participants", self.max_participants, 1, MAX_PARTICIPANTS.min(self.train.config().aggregator.most_deltas()))?;
+		whole("max_participants", self.max_participants, 1, MAX_PARTICIPANTS.min(self.train.config(false).aggregator.most_deltas()))?;
 		require((1..=self.max_participants).contains(&self.min_participants), "min_participants", || {
 			format!("is {}, but must be 1 to max_participants, {}", self.min_participants, self.max_participants)
 		})?;
@@ -75,7 +75,7 @@ impl RunFile {
 		}
 		self.model.check()?;
 		self.train.check(&self.model)?;
-		let train = self.train.config();
+		let train = self.train.config(false);
 		require(!self.overlaps || !(train.weighs_steps() || train.leaves_residual()), "overlaps", || {
 			"is true, but must be false with WeightedMean, whose inner steps end when the round's time does, and with TopK, whose deltas begin with what the last one left".into()
 		})
@@ -373,7 +373,7 @@ mod tests {
 				eps,
 				..file.train
 			};
-			let judged = file.train.config().validate(&file.model.config(288));
+			let judged = file.train.config(false).validate(&file.model.config(288));
 			prop_assert_eq!(file.check().is_ok(), judged.is_ok(), "{:?} {:?}", file.check(), judged);
 		}
 	}
@@ -386,6 +386,7 @@ mod tests {
 			source: Default::default(),
 			tokenizer: Tokenizer::BYTES,
 			vocab,
+			masked: false,
 			// 256 windows of 64 tokens, and one for its targets.
 			shape: DatasetShape { tokens_per_shard: 16_385, shard_count, held_out: 1 },
 			root: H256::zero(),

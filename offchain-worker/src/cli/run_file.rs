@@ -5,7 +5,7 @@ use neuroshard_chain_client::Neuro;
 use neuroshard_support::json_file;
 use neuroshard_training::presets;
 use neuroshard_types::{
-	dataset::Tokenizer,
+	dataset::Manifest,
 	run::{PhaseDurations, RunConfig, RunStart},
 	Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Robust, RopeScaling, RoundIndex, Rule, TrainConfig, F32, H256,
 };
@@ -201,20 +201,14 @@ impl RunFile {
 		self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })
 	}
 
-	/// The chain's form, for `dataset` with this vocabulary and tokenizer, and a run that starts from there. The genesis root is computed with `threads` threads
-	/// where a seed gives it.
+	/// The chain's form, for `dataset` with this manifest, and a run that starts from there. The genesis root is computed with `threads` threads where a
+	/// seed gives it.
 	///
 	/// # Errors
 	/// [`RunFileError::Value`] for what the chain would refuse.
-	pub fn config(
-		&self,
-		dataset: DatasetId,
-		(vocab, tokenizer): (u32, Tokenizer),
-		start: RunStart,
-		threads: usize,
-	) -> Result<RunConfig, RunFileError> {
+	pub fn config(&self, dataset: DatasetId, manifest: &Manifest, start: RunStart, threads: usize) -> Result<RunConfig, RunFileError> {
 		self.check()?;
-		let (model, train) = (self.model.config(vocab), self.train.config());
+		let (model, train) = (self.model.config(manifest.vocab), self.train.config(manifest.masked));
 		let root = match start.root(0, 0) {
 			Some(given) => train.validate(&model).map(|()| given),
 			None => neuroshard_graph::commit::genesis_root(&model, &train, threads).map(H256),
@@ -225,7 +219,7 @@ impl RunFile {
 		Ok(RunConfig {
 			name: name.map_err(|_| RunFileError::Value { field: "name", reason: "is too long".into() })?,
 			dataset,
-			tokenizer,
+			tokenizer: manifest.tokenizer,
 			model,
 			train,
 			genesis_root,
@@ -312,7 +306,8 @@ impl TrainFile {
 		}
 	}
 
-	pub(super) fn config(&self) -> TrainConfig {
+	/// The training configuration on a dataset whose tokens say which of them are targets of the loss, if it is `masked`.
+	pub(super) fn config(&self, masked: bool) -> TrainConfig {
 		TrainConfig {
 			arithmetic_version: neuroshard_graph::config::ARITHMETIC_VERSION,
 			seed: self.seed(),
@@ -341,6 +336,7 @@ impl TrainFile {
 				(None, None, trim) => Aggregator::TrimmedMean { trim },
 			},
 			validation_sequences: self.validation_sequences,
+			masked,
 		}
 	}
 }
@@ -348,9 +344,24 @@ impl TrainFile {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_types::TopK;
+	use neuroshard_types::{
+		dataset::{DatasetShape, Tokenizer},
+		TopK,
+	};
 
-	const BYTES: (u32, Tokenizer) = (288, Tokenizer::BYTES);
+	fn bytes() -> Manifest {
+		Manifest {
+			name: Default::default(),
+			licence: Default::default(),
+			source: Default::default(),
+			tokenizer: Tokenizer::BYTES,
+			vocab: 288,
+			masked: false,
+			shape: DatasetShape { tokens_per_shard: 1_000, shard_count: 2, held_out: 1 },
+			root: H256::zero(),
+			bytes: 1,
+		}
+	}
 
 	fn tiny() -> RunFile {
 		let mut file = RunFile::of(Preset::Tiny);
@@ -364,29 +375,32 @@ mod tests {
 		for preset in [Preset::Devnet, Preset::Tiny] {
 			let text = serde_json::to_string(&RunFile::of(preset)).unwrap();
 			let file: RunFile = serde_json::from_str(&text).unwrap();
-			assert_eq!((file.model.config(288), file.train.config()), preset.configs());
+			assert_eq!((file.model.config(288), file.train.config(false)), preset.configs());
 		}
 	}
 
 	#[test]
 	fn a_seed_text_and_the_genesis_root_follow_from_the_file() {
-		let config = tiny().config(3, BYTES, RunStart::Seed, 1).unwrap();
+		let config = tiny().config(3, &bytes(), RunStart::Seed, 1).unwrap();
 		assert_eq!(config.dataset, 3);
 		assert_eq!(config.min_bond, 100 * neuroshard_types::NEURO);
-		assert_eq!(config, tiny().config(3, BYTES, RunStart::Seed, 2).unwrap(), "threads do not change it");
+		assert_eq!(config, tiny().config(3, &bytes(), RunStart::Seed, 2).unwrap(), "threads do not change it");
+		let masked = tiny().config(3, &Manifest { masked: true, ..bytes() }, RunStart::Seed, 1).unwrap();
+		assert!(masked.train.masked && !config.train.masked, "it is the dataset that is masked, or not");
+		assert_eq!(masked.genesis_root, config.genesis_root);
 		let mut other = tiny();
 		other.train.seed = "another".into();
-		assert_ne!(other.config(3, BYTES, RunStart::Seed, 1).unwrap().genesis_root, config.genesis_root);
+		assert_ne!(other.config(3, &bytes(), RunStart::Seed, 1).unwrap().genesis_root, config.genesis_root);
 	}
 
 	#[test]
 	fn a_given_start_takes_the_place_of_the_seed() {
 		let start = RunStart::Given { params: H256::repeat_byte(1), momentum: H256::repeat_byte(2), of: Some((3, 4)) };
-		let config = tiny().config(3, BYTES, start, 1).unwrap();
+		let config = tiny().config(3, &bytes(), start, 1).unwrap();
 		assert_eq!((config.start, Some(config.genesis_root)), (start, start.root(0, 0)));
 		let mut large = tiny();
 		large.model.vocab = Some(1 << 19);
-		assert!(large.config(3, BYTES, start, 1).is_err(), "what is trained is checked all the same");
+		assert!(large.config(3, &bytes(), start, 1).is_err(), "what is trained is checked all the same");
 	}
 
 	#[test]
@@ -402,7 +416,7 @@ mod tests {
 			serde_json::from_value::<RunFile>(value)
 		};
 		let file = with("family", "\"Qwen3\"").unwrap();
-		let model = file.config(0, BYTES, RunStart::Seed, 1).unwrap().model;
+		let model = file.config(0, &bytes(), RunStart::Seed, 1).unwrap().model;
 		assert_eq!((model.family, model.head_dim, model.rope_scaling), (Family::Qwen3, Some(64), RopeScaling::None));
 		assert_eq!(ModelFile::of(&model), file.model);
 		let scaling = |json: &str| with("rope_scaling", json).unwrap().model.config(288).rope_scaling;
@@ -422,8 +436,8 @@ mod tests {
 		};
 		let file = with(r#"{"clip": 2, "rule": {"MultiKrum": {"liars": 3}}}"#).unwrap();
 		let robust = Robust { clip: F32::new(2.0), rule: Rule::MultiKrum { liars: 3 } };
-		assert_eq!(file.config(0, BYTES, RunStart::Seed, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
-		assert_eq!([10, 8, 2].map(|deltas| file.train.config().aggregator.liars(deltas)), [3, 2, 0]);
+		assert_eq!(file.config(0, &bytes(), RunStart::Seed, 1).unwrap().train.aggregator, Aggregator::Robust(robust));
+		assert_eq!([10, 8, 2].map(|deltas| file.train.config(false).aggregator.liars(deltas)), [3, 2, 0]);
 		for wrong in [
 			r#"{"clip": 0, "rule": "Mode"}"#,
 			r#"{"clip": 0, "rule": {"Krum": {"liars": 3, "steps": 4}}}"#,
@@ -455,13 +469,13 @@ mod tests {
 		let mean = Robust { clip: F32::new(0.0), rule: Rule::Mean };
 		let file = with(top, None).unwrap();
 		assert_eq!(
-			file.config(0, BYTES, RunStart::Seed, 1).unwrap().train.aggregator,
+			file.config(0, &bytes(), RunStart::Seed, 1).unwrap().train.aggregator,
 			Aggregator::Compressed(Compressed { code, robust: mean })
 		);
 		let median = r#"{"clip": 0, "rule": "Median"}"#;
-		with(top, Some(median)).unwrap().config(0, BYTES, RunStart::Seed, 1).unwrap();
-		let again = TrainFile::of(&file.train.config());
-		assert_eq!(again.config(), file.train.config());
+		with(top, Some(median)).unwrap().config(0, &bytes(), RunStart::Seed, 1).unwrap();
+		let again = TrainFile::of(&file.train.config(false));
+		assert_eq!(again.config(false), file.train.config(false));
 		let reason = |code: &str, robust: Option<&str>| with(code, robust).unwrap().check().unwrap_err().to_string();
 		assert!(reason(r#"{"TopK": {"numbers": 5, "decay": 0.9, "cosine": false}}"#, None).contains("train.code.TopK.numbers is 5"));
 		assert!(reason(r#"{"TopK": {"numbers": 8, "decay": 1.5, "cosine": false}}"#, None).contains("train.code.TopK.decay is 1.5"));
@@ -476,7 +490,7 @@ mod tests {
 	fn what_the_chain_would_refuse_is_refused_with_the_fields_name() {
 		let mut file = tiny();
 		file.model.dim = 33;
-		assert!(file.config(0, BYTES, RunStart::Seed, 1).unwrap_err().to_string().contains("model.dim is 33"));
+		assert!(file.config(0, &bytes(), RunStart::Seed, 1).unwrap_err().to_string().contains("model.dim is 33"));
 		let mut file = tiny();
 		file.min_bond = "-1".into();
 		assert!(file.check().unwrap_err().to_string().contains("min_bond"), "before anything is computed");

@@ -164,24 +164,28 @@ impl CreateRun {
 		}
 		let view = dataset_chain::usable(dataset, at.dataset(dataset).await?)?;
 		run_check::fits(&file, &view.manifest, at.longest_phase()?)?;
-		let known = (view.manifest.vocab, view.manifest.tokenizer);
+		let manifest = view.manifest;
 		let terms = at.dispute_terms().await?;
 		if !self.quiet {
 			println!("{}\n{}", liars(&file), checks(&file));
 		}
-		for time in too_short(&file.durations, &file.train.config(), &at.audit_terms().await?, &terms) {
+		for time in too_short(&file.durations, &file.train.config(false), &at.audit_terms().await?, &terms) {
 			tracing::warn!("{time}");
 		}
-		if let Ok(need) =
-			DiskNeed::new(&file.model.config(known.0), &file.train.config(), file.max_participants, &view.manifest.shape, &terms)
-		{
+		if let Ok(need) = DiskNeed::new(
+			&file.model.config(manifest.vocab),
+			&file.train.config(manifest.masked),
+			file.max_participants,
+			&manifest.shape,
+			&terms,
+		) {
 			self.tell_disk(&need, &file);
 		}
 		let start = match &self.start {
 			Start::Seed => RunStart::Seed,
-			given => given.resolve(&common.base()?, &at, &file.model.config(known.0)).await?,
+			given => given.resolve(&common.base()?, &at, &file.model.config(manifest.vocab)).await?,
 		};
-		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, known, start, hardware::threads(None))).await;
+		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, &manifest, start, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
 		let genesis = config.genesis_root;
 		// The genesis root took its time: blocks have passed.
@@ -223,7 +227,7 @@ impl CreateRun {
 
 /// What the run trains, and how much.
 fn size(file: &RunFile, vocab: u32) -> String {
-	let (model, train) = (file.model.config(vocab), file.train.config());
+	let (model, train) = (file.model.config(vocab), file.train.config(false));
 	let delta = ParamLayout::of_deltas(&model, &train).ok().and_then(|layout| u64::try_from(layout.encoded_len()).ok());
 	let tokens = match train.weighs_steps() {
 		true => format!("{} to {}", train.tokens_after(train.least_steps()), train.tokens_per_round()),
@@ -240,7 +244,7 @@ fn size(file: &RunFile, vocab: u32) -> String {
 
 /// How many liars the run withstands.
 fn liars(file: &RunFile) -> String {
-	let aggregator = file.train.config().aggregator;
+	let aggregator = file.train.config(false).aggregator;
 	let of = |participants: u32| format!("{} of {participants}", aggregator.liars(participants));
 	let (few, many) = (of(file.min_participants), of(file.max_participants));
 	format!("aggregation: withstands {few} participants who hand over false deltas that audits have not found yet, and {many}")
@@ -248,7 +252,7 @@ fn liars(file: &RunFile) -> String {
 
 /// What checking a round takes of whom it takes the most.
 fn checks(file: &RunFile) -> String {
-	let blocks = longest_check(&file.durations, &file.train.config());
+	let blocks = longest_check(&file.durations, &file.train.config(false));
 	format!("checks: the slowest machine that can take part runs a round again in {blocks} blocks; a chain's sealTime and clock should be at least as long")
 }
 

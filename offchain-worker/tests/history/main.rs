@@ -39,6 +39,7 @@ fn manifest() -> Manifest {
 		source: b"here".to_vec().try_into().unwrap(),
 		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
 		vocab: 288,
+		masked: false,
 		shape: DatasetShape { tokens_per_shard: 1 << 20, shard_count: 4, held_out: 1 },
 		root: H256([4; 32]),
 		bytes: 16_384,

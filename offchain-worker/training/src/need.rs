@@ -80,7 +80,7 @@ impl DiskNeed {
 	/// A model that the chain would refuse.
 	pub fn new(model: &ModelConfig, train: &TrainConfig, members: u32, shape: &DatasetShape, terms: &Terms) -> Result<Self, ConfigError> {
 		let leaves = RoundLeaves::of(model, train)?;
-		let shard = TokenWidth::of(model.vocab).chunks(shape.tokens_per_shard);
+		let shard = TokenWidth::of(model.vocab, train.masked).chunks(shape.tokens_per_shard);
 		Ok(Self {
 			delta: blob_bytes(leaves.delta),
 			round: leaves.bytes(members.into()),

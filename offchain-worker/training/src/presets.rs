@@ -17,6 +17,7 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 		lr_min: F32::new(3e-4),
 		warmup_steps: 16,
 		validation_sequences: 64,
+		masked: false,
 		// Costs little in a run of a few rounds, and learns more in a long one (docs/benchmarks.md, "The outer step").
 		outer_lr: F32::new(0.7),
 		outer_beta: F32::new(0.5),
@@ -59,6 +60,7 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 		outer_beta: F32::new(0.0),
 		aggregator: Aggregator::Mean,
 		validation_sequences: 32,
+		masked: false,
 	};
 	(model, train)
 }

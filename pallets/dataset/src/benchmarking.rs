@@ -65,6 +65,7 @@ fn manifest() -> Manifest {
 		source: BoundedVec::truncate_from(vec![b's'; 256]),
 		tokenizer: Tokenizer { root: H256::repeat_byte(1), bytes: MAX_TOKENIZER_BYTES, tokens: TextTokens { usable: MAX_VOCAB, end: 0 } },
 		vocab: MAX_VOCAB,
+		masked: false,
 		shape: DatasetShape { tokens_per_shard: MAX_TOKENS_PER_SHARD, shard_count: MAX_SHARDS, held_out: 1 },
 		root: H256(uniform_root(shard_root(), MAX_SHARDS)),
 		bytes: u64::MAX,

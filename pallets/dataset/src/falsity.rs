@@ -2,6 +2,7 @@
 
 use crate::{challenges::opens, Config, Datasets, Error, Event, HoldReason, Pallet};
 use frame_support::ensure;
+use neuroshard_graph::corpus::MASK;
 use neuroshard_types::{
 	dataset::{ChunkOpening, ChunkPlace, DatasetStatus, Manifest},
 	AccountId, DatasetId,
@@ -15,7 +16,8 @@ fn contradicts(manifest: &Manifest, chunk: u32, data: &[u8]) -> bool {
 	let before = chunk.saturating_mul(width.chunk_tokens());
 	let tokens = usize::try_from(manifest.shape.tokens_per_shard.saturating_sub(before)).unwrap_or(usize::MAX);
 	let mut values = width.read(data);
-	values.by_ref().take(tokens).any(|token| token >= manifest.vocab) || values.any(|padding| padding != 0)
+	let mask = if manifest.masked { MASK } else { 0 };
+	values.by_ref().take(tokens).any(|token| token & !mask >= manifest.vocab) || values.any(|padding| padding != 0)
 }
 
 impl<T: Config> Pallet<T> {
@@ -59,6 +61,19 @@ mod tests {
 		};
 		assert!(!of(0, 1_023, 65_567) && of(0, 1_023, 65_568) && of(4, 0, u32::MAX));
 		assert!(!of(4, 903, 65_567) && of(4, 904, 1) && !of(4, 904, 0));
+	}
+
+	/// Shards of masked tokens, which are four bytes of any vocabulary: what counts of them is no part of what they are.
+	#[test]
+	fn the_mask_of_a_token_is_none_of_an_identifier_beyond_the_vocabulary() {
+		let masked = Manifest { masked: true, ..manifest() };
+		let of = |number, place: usize, token: u32| {
+			let mut data = vec![0; 4_096];
+			data[4 * place..4 * place + 4].copy_from_slice(&token.to_le_bytes());
+			contradicts(&masked, number, &data)
+		};
+		assert!(!of(0, 7, 1_023) && !of(0, 7, MASK | 1_023) && of(0, 7, 1_024) && of(0, 7, MASK | 1_024) && of(0, 7, u32::MAX));
+		assert!(!of(4, 903, MASK) && of(4, 904, MASK), "padding is zeros");
 	}
 
 	/// The mock's shards have 5,000 tokens below 1,024: two full chunks, and one of 904.

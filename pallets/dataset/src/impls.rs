@@ -100,8 +100,8 @@ impl<T: Config> Pallet<T> {
 
 impl<T: Config> Datasets for Pallet<T> {
 	fn active(id: DatasetId) -> Option<ActiveDataset> {
-		let Dataset { manifest: Manifest { shape, vocab, tokenizer, root, .. }, status, .. } = DatasetMap::<T>::get(id)?;
-		(status == DatasetStatus::Active).then_some(ActiveDataset { shape, vocab, tokenizer, root })
+		let Dataset { manifest: Manifest { shape, vocab, masked, tokenizer, root, .. }, status, .. } = DatasetMap::<T>::get(id)?;
+		(status == DatasetStatus::Active).then_some(ActiveDataset { shape, vocab, masked, tokenizer, root })
 	}
 
 	fn acquire(id: DatasetId) -> DispatchResult {

@@ -16,7 +16,7 @@ use neuroshard_types::{
 	AccountId, Balance, H256,
 };
 
-/// From version 2 to 3: manifests say where to fetch the tokenizer, and which of its tokens texts are made of.
+/// From version 2 to 3: manifests say where to fetch the tokenizer, which of its tokens texts are made of, and whether they are masked. None of before is.
 pub type MigrateV2ToV3<T> = VersionedMigration<2, 3, V2ToV3<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
 /// Migration of [`MigrateV2ToV3`] for a state of version 2, whatever its version is said to be.
@@ -59,7 +59,7 @@ impl From<ManifestV2> for Manifest {
 			// No run could use it: there was no other tokenizer. Nobody has a file with this root, so that none will.
 			false => Tokenizer { root: tokenizer_hash, bytes: 1, tokens: TextTokens { usable: vocab, end: vocab.saturating_sub(1) } },
 		};
-		Self { name, licence, source, tokenizer, vocab, shape, root, bytes }
+		Self { name, licence, source, tokenizer, vocab, masked: false, shape, root, bytes }
 	}
 }
 

@@ -191,6 +191,7 @@ pub fn manifest() -> Manifest {
 		source: text("sources of crates").try_into().expect("short enough"),
 		tokenizer: Tokenizer { root: H256::repeat_byte(7), bytes: 10_000, tokens: TextTokens { usable: 1_000, end: 999 } },
 		vocab: 1_024,
+		masked: false,
 		shape: DatasetShape { tokens_per_shard: 5_000, shard_count: 5, held_out: 2 },
 		root: H256::repeat_byte(8),
 		bytes: 100_000,

@@ -136,5 +136,8 @@ mod errors {
 		/// parameters and momentum, or the chain does not have that round's checkpoint any more. Name one that the view function `record` or `run` shows, or no
 		/// run.
 		WrongStart,
+		/// The dataset is masked and `train.masked` says that it is not, or the other way round. Take it from the dataset's manifest; the view function
+		/// `Dataset::dataset` shows it.
+		WrongMask,
 	}
 }

@@ -12,8 +12,8 @@ use frame_support::{
 };
 use neuroshard_types::{dataset::DatasetShape, run::OldRunConfig, AccountId, Balance, BlockNumber, RoundIndex, H256};
 
-/// From version 3 to 4: runs say what texts are made of, models of which family they are, and where these start. Those of before speak bytes, are Llamas, and
-/// start from their seed.
+/// From version 3 to 4: runs say what texts are made of and whether all of it counts, models of which family they are, and where these start. Those of
+/// before speak bytes, all of which count, are Llamas, and start from their seed.
 pub type MigrateV3ToV4<T> = VersionedMigration<3, 4, V3ToV4<T>, Pallet<T>, <T as frame_system::Config>::DbWeight>;
 
 /// Migration of [`MigrateV3ToV4`] for a state of version 3, whatever its version is said to be.

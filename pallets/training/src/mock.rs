@@ -78,6 +78,7 @@ parameter_types! {
 	/// Whom operators act for.
 	pub static Owners: BTreeMap<AccountId, AccountId> = BTreeMap::new();
 	pub static Table: BTreeMap<AccountId, MockProvider> = BTreeMap::new();
+	pub static Masked: bool = false;
 	pub static Sets: BTreeMap<DatasetId, (DatasetShape, u32, u32)> = BTreeMap::new();
 	/// The newest fate of every key.
 	pub static Fates: BTreeMap<(AccountId, RunId, RoundIndex), Fate> = BTreeMap::new();
@@ -179,7 +180,7 @@ pub struct MockDatasets;
 impl Datasets for MockDatasets {
 	fn active(id: DatasetId) -> Option<ActiveDataset> {
 		let (shape, vocab, _) = *Sets::get().get(&id)?;
-		Some(ActiveDataset { shape, vocab, tokenizer: TOKENIZER, root: DATASET_ROOT })
+		Some(ActiveDataset { shape, vocab, masked: Masked::get(), tokenizer: TOKENIZER, root: DATASET_ROOT })
 	}
 	fn acquire(id: DatasetId) -> DispatchResult {
 		Sets::mutate(|sets| sets.get_mut(&id).map(|set| set.2 += 1)).ok_or(DispatchError::Unavailable)

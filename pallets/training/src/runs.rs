@@ -135,9 +135,10 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn do_create_run(sponsor: AccountId, config: RunConfig) -> DispatchResult {
 		expected::check(&config, T::MaxPhaseDuration::get()).map_err(Error::<T>::from)?;
 		let dataset = config.dataset;
-		let ActiveDataset { shape, vocab, tokenizer, root: dataset_root } =
+		let ActiveDataset { shape, vocab, masked, tokenizer, root: dataset_root } =
 			T::Datasets::active(dataset).ok_or(Error::<T>::DatasetNotActive)?;
 		ensure!((config.model.vocab, config.tokenizer) == (vocab, tokenizer), Error::<T>::WrongVocabulary);
+		ensure!(config.train.masked == masked, Error::<T>::WrongMask);
 		ensure!(expected::enough_to_train(&config, &shape), Error::<T>::DatasetTooSmall);
 		ensure!(expected::enough_to_validate(&config, &shape), Error::<T>::HeldOutTooSmall);
 		Self::check_start(&config)?;

@@ -211,6 +211,45 @@ fn a_mistake_in_any_operator_of_a_step_is_found_and_decided_at_that_operator() {
 }
 
 #[test]
+fn a_mistake_in_what_is_made_of_a_mask_is_found_and_decided_at_that_operator() {
+	let small = Round::small();
+	let train = TrainConfig { masked: true, ..small.train.clone() };
+	let round = Round { text: small.text.masked(5), train, ..Round::small() };
+	let own = |op| matches!(op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::LossRows | Op::MeanLoss | Op::LossBack);
+	// The sums of counts change the gradient; the loss and its sums change nothing.
+	assert_eq!(mistakes_are_found(&round, own).into_iter().collect::<Vec<_>>(), ["LossRows", "MeanLoss", "TileSums", "TreeSum"]);
+	let stages = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
+	let counting = stages.stages().iter().take_while(|stage| stage.op != Op::Gather).map(|stage| stage.op);
+	assert_eq!(counting.collect::<Vec<_>>(), [Op::CountTargets, Op::TileSums, Op::TreeSum]);
+	for (stage, op) in [(1, Op::TileSums), (2, Op::TreeSum)] {
+		let record = round.dispute(Mistake { step: 3, stage, output: 0, element: 0, mask: 1 << 22 }).unwrap();
+		assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(op)));
+	}
+}
+
+#[test]
+fn a_step_that_takes_every_token_as_a_target_is_decided_where_targets_are_counted() {
+	let small = Round::small();
+	let train = TrainConfig { masked: true, ..small.train.clone() };
+	let round = Round { text: small.text.masked(5), train, ..Round::small() };
+	let corpus = round.corpus();
+	let setting = round.setting(corpus);
+	// The liar reads its windows without their mask.
+	let unmasked = Round { text: Round::small().text, train: round.train.clone(), ..Round::small() };
+	let mut liar = Player::new(setting, Side::Defender, unmasked.story(), Some(&round.text as &dyn Library));
+	let (roots, delta) = round.reveal(liar.story()).unwrap();
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	let doubt = challenger.story().doubt(&roots, delta).unwrap().unwrap();
+	let first = open_work(&setting, &roots, delta, doubt).unwrap();
+	let record = referee(&setting, first, &mut honest(&mut liar), &mut honest(&mut challenger));
+	assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::CountTargets)));
+	// Who reads the mask is right.
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	let (roots, delta) = round.reveal(&mut round.story()).unwrap();
+	assert_eq!(challenger.story().doubt(&roots, delta).unwrap(), None);
+}
+
+#[test]
 fn a_mistake_in_any_operator_of_biases_and_norms_of_heads_is_found_and_decided_at_that_operator() {
 	use Op::{AddBias, ColumnSums, RmsApply, RmsBackApply, RmsBackStats, RmsStats, RmsWeightGrad, Rope, RopeBack};
 	for model in other_families() {

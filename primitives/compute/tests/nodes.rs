@@ -10,6 +10,7 @@ mod common;
 use common::{lively_theta, random_tokens, small::other_families, tiny_model, tiny_train};
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
 use neuroshard_graph::{
+	corpus::MASK,
 	graph::{Extent, Node, Op, Place, Product, TensorId},
 	plan::Plan,
 	ModelConfig, TrainConfig,
@@ -17,7 +18,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::{
 	math::exp,
 	num::{fma, max},
-	scalar::{self, Lanes, RmsBackward},
+	scalar::{self, Lanes, RmsBackward, NO_TARGET},
 	schedule,
 	shape::{tile_count, AdamW, MatDims, RopeDims, Start, FAN_IN},
 };
@@ -73,7 +74,12 @@ impl Interpreter<'_> {
 		let cols = self.cols(node.outputs[0].tensor);
 		let mut out = vec![0.0; rows.len() * cols];
 		let (dim, vocab, eps) = (self.model.dim as usize, self.model.vocab as usize, self.model.norm_eps.get());
-		let inverse_tokens = schedule::reciprocal(self.ids.len() as u64);
+		// Of a masked batch the number of targets that count is an input.
+		let inverse_count = |n: usize| match node.inputs.len() > n {
+			true if input(n)[0] == 0.0 => 0.0,
+			true => 1.0 / input(n)[0],
+			false => schedule::reciprocal(self.ids.len() as u64),
+		};
 		let start = |n: usize, out: &mut Vec<f32>| match node.inputs.len() > n {
 			true => {
 				out.copy_from_slice(input(n));
@@ -158,10 +164,11 @@ impl Interpreter<'_> {
 				scalar::swiglu_backward(input(0), input(1), input(2), &mut out, &mut up);
 				return vec![out, up];
 			}
+			Op::CountTargets => out = self.targets[rows].iter().map(|&target| f32::from(target != NO_TARGET)).collect(),
 			Op::LossRows => scalar::cross_entropy_loss(input(0), vocab, &self.targets[rows], input(2), input(3), &mut out),
 			Op::LossBack => {
 				out.copy_from_slice(input(0));
-				scalar::cross_entropy_backward(&mut out, vocab, &self.targets[rows], input(2), input(3), inverse_tokens)
+				scalar::cross_entropy_backward(&mut out, vocab, &self.targets[rows], input(2), input(3), inverse_count(4))
 			}
 			Op::TileSums => {
 				let mut all = vec![0.0; input(0).len().div_ceil(32)];
@@ -190,7 +197,7 @@ impl Interpreter<'_> {
 					*out = lanes.finish();
 				}
 			}
-			Op::MeanLoss => out[0] = input(0)[0] * inverse_tokens,
+			Op::MeanLoss => out[0] = input(0)[0] * inverse_count(1),
 			Op::RmsBackStats => scalar::rms_backward_stats(input(0), input(1), input(3), input(2), &mut out),
 			Op::RmsBackApply => {
 				let start = start(5, &mut out);
@@ -316,12 +323,18 @@ fn first_step(train: &TrainConfig, clip: f32) -> AdamW {
 }
 
 fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
+	masked_step(model, train, |_| false);
+}
+
+/// The same with a mask of those tokens of the batch whose place the rule holds for. Returns loss and square norm of the gradient.
+fn masked_step(model: &ModelConfig, train: &TrainConfig, is_masked: impl Fn(usize) -> bool) -> [f32; 2] {
 	let mut trainer = Trainer::new(Arc::new(Exec::new(2).unwrap()), model, train).unwrap();
 	let mut arena = Arena::new(trainer.arena_len());
 	let theta = lively_theta(trainer.layout(), 11);
 	trainer.theta_mut(&mut arena).copy_from_slice(&theta);
 	let before = arena.to_vec();
-	let tokens = random_tokens(trainer.batch_tokens(), model.vocab, 12);
+	let mut tokens = random_tokens(trainer.batch_tokens(), model.vocab, 12);
+	tokens.iter_mut().enumerate().filter(|(place, _)| is_masked(*place)).for_each(|(_, token)| *token |= MASK);
 	let outcome = trainer.train_step(&mut arena, &tokens, 0, 1).unwrap();
 
 	let seq = train.seq_len as usize;
@@ -334,8 +347,8 @@ fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
 		train,
 		before: &before,
 		values: HashMap::new(),
-		ids: sequences().flat_map(|s| &s[..seq]).copied().collect(),
-		targets: sequences().flat_map(|s| &s[1..]).copied().collect(),
+		ids: sequences().flat_map(|s| &s[..seq]).map(|token| token & !MASK).collect(),
+		targets: sequences().flat_map(|s| &s[1..]).map(|&token| if token & MASK == 0 { token } else { NO_TARGET }).collect(),
 		cos,
 		sin,
 	};
@@ -362,6 +375,45 @@ fn node_by_node_equals_fused(model: &ModelConfig, train: &TrainConfig) {
 		}
 	}
 	assert_eq!(updated, trainer.layout().tensors().len());
+	let count = interpreter.targets.iter().filter(|&&target| target != NO_TARGET).count();
+	let counted = plan.stages().iter().find(|stage| stage.op == Op::MeanLoss).and_then(|stage| plan.inputs(stage).get(1));
+	assert_eq!(counted.map(|&(sum, _)| interpreter.whole(sum)[0]), train.masked.then_some(count as f32));
+	[outcome.loss, outcome.grad_norm]
+}
+
+#[test]
+fn a_masked_step_whose_targets_count_as_the_mask_says() {
+	let masked = |batch| TrainConfig { batch, masked: true, ..tiny_train() };
+	let seq = tiny_train().seq_len as usize;
+	// Every third token counts; a sequence without targets; and one target of all.
+	for (batch, rule) in [(2, (|place| place % 3 != 0) as fn(usize) -> bool), (3, |place| place < 40), (2, |place| place != 50)] {
+		let [loss, norm] = masked_step(&tiny_model(), &masked(batch), rule);
+		assert!(loss > 0.0 && norm > 0.0, "{loss} {norm}");
+	}
+	// More than a segment of the chains over tokens, whose first and last blocks have no target.
+	let small = ModelConfig { dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() };
+	let whole = 130 * (seq + 1);
+	for tied in [true, false] {
+		let rule = |place| !(whole / 3..whole / 2).contains(&place) || place % 2 == 0;
+		let [loss, norm] = masked_step(&ModelConfig { tied, ..small.clone() }, &masked(130), rule);
+		assert!(loss > 0.0 && norm > 0.0);
+	}
+}
+
+#[test]
+fn a_masked_step_without_targets_has_no_loss_and_no_gradient() {
+	let train = TrainConfig { masked: true, ..tiny_train() };
+	for model in [tiny_model(), ModelConfig { tied: !tiny_model().tied, ..tiny_model() }] {
+		let found = masked_step(&model, &train, |_| true);
+		assert_eq!(found.map(f32::to_bits), [0; 2]);
+	}
+}
+
+#[test]
+fn a_masked_step_in_which_all_targets_count_has_the_loss_of_one_without_mask() {
+	let train = TrainConfig { masked: true, ..tiny_train() };
+	let [all, plain] = [&train, &tiny_train()].map(|train| masked_step(&tiny_model(), train, |_| false));
+	assert_eq!(all.map(f32::to_bits), plain.map(f32::to_bits));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use neuroshard_graph::{
 	corpus::{TokenWidth, Window},
 	graph::Op,
 	merkle::{merkle_root, Hash},
-	tiles::{bytes_of, leaf_hash},
+	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 	witness::{check, state_hash, Agreed, Question, Source, Tokens, Verdict, WitnessError, MAX_WITNESS},
 	Aggregator, Compressed, ModelConfig, ParamKind, ParamLayout, Robust, Rule, TrainConfig, F32,
 };
@@ -156,6 +156,16 @@ impl Case {
 fn every_piece_of_a_step_is_decided() {
 	let sizes = Case::step(&tiny_model(), &tiny_train()).all_questions_are_decided();
 	assert_eq!(sizes.len(), 37, "{sizes:#?}");
+}
+
+#[test]
+fn every_piece_of_a_masked_step_is_decided() {
+	let train = TrainConfig { masked: true, ..tiny_train() };
+	let text = Text::random(3, 5_000, tiny_model().vocab, 9).masked(4);
+	let sizes = Case::step_on(text, &tiny_model(), &train).all_questions_are_decided();
+	assert_eq!(sizes.len(), 38, "{sizes:#?}");
+	// A piece of counts has the tokens only: one chunk, or two.
+	assert!(sizes["CountTargets"] < 3 * LEAF_BYTES);
 }
 
 #[test]

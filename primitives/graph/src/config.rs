@@ -374,6 +374,9 @@ pub struct TrainConfig {
 	pub aggregator: Aggregator,
 	/// Sequences of held-out text that the validation loss is measured on.
 	pub validation_sequences: u32,
+	/// Whether the tokens of the dataset say which of them are targets of the loss: see [`crate::corpus::MASK`]. The mean is over those.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub masked: bool,
 }
 
 impl TrainConfig {
@@ -399,6 +402,7 @@ impl TrainConfig {
 			outer_beta: F32::new(0.0),
 			aggregator: Aggregator::Mean,
 			validation_sequences: 4,
+			masked: false,
 		}
 	}
 }

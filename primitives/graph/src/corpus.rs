@@ -4,6 +4,7 @@ use crate::{
 	merkle::{root_of, Hash},
 	tiles::{leaf_hash, LEAF_BYTES},
 };
+use neuroshard_kernels::scalar::NO_TARGET;
 
 /// Bytes of a chunk, which is a leaf.
 const CHUNK_BYTES: u32 = 4_096;
@@ -18,9 +19,9 @@ pub enum TokenWidth {
 }
 
 impl TokenWidth {
-	/// Returns the width of the tokens of a vocabulary: 16 bits where all of its identifiers have room in them.
-	pub const fn of(vocab: u32) -> Self {
-		if vocab <= 1 << 16 {
+	/// Returns the width of the tokens of a vocabulary: 16 bits where all of its identifiers have room in them, and no [`MASK`] stands beside them.
+	pub const fn of(vocab: u32, masked: bool) -> Self {
+		if vocab <= 1 << 16 && !masked {
 			Self::Two
 		} else {
 			Self::Four
@@ -61,10 +62,29 @@ impl TokenWidth {
 	}
 }
 
+/// Set in a token of a masked dataset that is no target of the loss. It is read like any other.
+pub const MASK: u32 = 1 << 31;
+
+/// Returns what a model with a vocabulary of `vocab` reads for `token` of a dataset.
+#[inline]
+pub const fn id(token: u32, vocab: u32, masked: bool) -> u32 {
+	known(if masked { token & !MASK } else { token }, vocab)
+}
+
+/// Returns what `token` of a dataset is as a target of such a model: what is read for it, or [`NO_TARGET`].
+#[inline]
+pub const fn target(token: u32, vocab: u32, masked: bool) -> u32 {
+	if masked && token & MASK != 0 {
+		NO_TARGET
+	} else {
+		known(token, vocab)
+	}
+}
+
 /// What stands in for `token` in a model whose vocabulary has `vocab` identifiers: the last of them for all that it does not have. A shard is
 /// what its root commits to, whatever the dataset's manifest says of it; so every token has a meaning, the same for who trains and who judges.
 #[inline]
-pub const fn known(token: u32, vocab: u32) -> u32 {
+const fn known(token: u32, vocab: u32) -> u32 {
 	let last = vocab.saturating_sub(1);
 	if token < last {
 		token
@@ -117,7 +137,8 @@ mod tests {
 
 	#[test]
 	fn tokens_are_as_wide_as_the_largest_of_the_vocabulary_needs() {
-		let widths = [1, 288, 65_536, 65_537, 1 << 18].map(TokenWidth::of);
+		let widths = [1, 288, 65_536, 65_537, 1 << 18].map(|vocab| TokenWidth::of(vocab, false));
+		assert_eq!([1, 288, 1 << 18].map(|vocab| TokenWidth::of(vocab, true)), [TokenWidth::Four; 3], "the mask has a bit of its own");
 		assert_eq!(widths, [TokenWidth::Two, TokenWidth::Two, TokenWidth::Two, TokenWidth::Four, TokenWidth::Four]);
 		assert_eq!(widths.map(TokenWidth::chunk_tokens), [2_048, 2_048, 2_048, 1_024, 1_024]);
 		assert_eq!((TokenWidth::Two.chunks(2_049), TokenWidth::Four.chunks(2_049)), (2, 3));
@@ -137,5 +158,16 @@ mod tests {
 	fn a_token_beyond_the_vocabulary_is_its_last_one() {
 		assert_eq!([0, 62, 63, 64, u32::MAX].map(|token| known(token, 64)), [0, 62, 63, 63, 63]);
 		assert_eq!(known(7, 0), 0);
+	}
+
+	#[test]
+	fn a_masked_token_is_read_and_is_no_target() {
+		for (token, read, aimed) in [(5, 5, 5), (64, 63, 63), (MASK | 5, 5, NO_TARGET), (MASK, 0, NO_TARGET), (u32::MAX, 63, NO_TARGET)] {
+			assert_eq!((id(token, 64, true), target(token, 64, true)), (read, aimed), "{token:#x}");
+		}
+		// Without a mask the bit is one of an identifier that the vocabulary does not have.
+		for token in [MASK, MASK | 5, u32::MAX] {
+			assert_eq!((id(token, 64, false), target(token, 64, false)), (63, 63), "{token:#x}");
+		}
 	}
 }

@@ -116,6 +116,8 @@ pub enum Op {
 	Context,
 	/// `gate, up -> h`: `swiglu_forward`.
 	Swiglu,
+	/// `targets -> counts`: `count_targets`. Only where the dataset is masked.
+	CountTargets,
 	/// `logits, targets, max, sum -> loss`: `cross_entropy_loss`.
 	LossRows,
 	/// `x -> partials`: `tile_sums`. Partial sums stand in rows of 32, so that a tile of them is what one sum of the tree adds up;
@@ -123,9 +125,9 @@ pub enum Op {
 	TileSums,
 	/// `partials -> sums`: one level of `tree_sum`.
 	TreeSum,
-	/// `sum -> mean`: times the reciprocal of the number of tokens.
+	/// `sum, [count] -> mean`: times the reciprocal of the number of tokens, or of the sum of counts.
 	MeanLoss,
-	/// `logits, targets, max, sum -> d_logits`: `cross_entropy_backward`.
+	/// `logits, targets, max, sum, [count] -> d_logits`: `cross_entropy_backward`.
 	LossBack,
 	/// `dy, x, r, w -> k`: `rms_backward_stats`.
 	RmsBackStats,

@@ -183,6 +183,15 @@ pub fn reciprocal(n: u64) -> f32 {
 	(1.0 / n as f64) as f32
 }
 
+/// `1 / count`, rounded once, or 0 for what is not above 0: nothing that counts gives a mean of 0.
+pub fn reciprocal_count(count: f32) -> f32 {
+	if count > 0.0 {
+		1.0 / count
+	} else {
+		0.0
+	}
+}
+
 /// `1 / sqrt(head_dim)` of attention: the f32 square root, then the f32 division.
 pub fn attention_scale(head_dim: usize) -> f32 {
 	1.0 / crate::num::sqrt(head_dim as f32)

@@ -1,7 +1,7 @@
 //! Genesis dataset manifests.
 //!
-//! A shard is `tokens_per_shard` tokens, little-endian, of 2 bytes where the vocabulary has up to 65,536 of them and of 4 bytes otherwise, cut into
-//! chunks of 4 KiB (2,048 or 1,024 tokens, the last one zero-padded). A shard root is the Merkle root over its chunks (`graph`'s leaf rule), the dataset root the Merkle root
+//! A shard is `tokens_per_shard` tokens, little-endian, of 2 bytes where the vocabulary has up to 65,536 of them and the dataset is not masked, and of
+//! 4 bytes otherwise, cut into chunks of 4 KiB (2,048 or 1,024 tokens, the last one zero-padded). A shard root is the Merkle root over its chunks (`graph`'s leaf rule), the dataset root the Merkle root
 //! over the shard roots in order. The last `held_out` shards are never assigned for training.
 
 use crate::{AccountId, Balance, BlockNumber, DatasetId, H256};
@@ -84,6 +84,9 @@ pub struct Manifest {
 	pub tokenizer: Tokenizer,
 	/// Tokens are below this, a multiple of 32: the rows of the embedding of models that are trained on it.
 	pub vocab: u32,
+	/// Whether tokens say which of them are targets of the loss: those without [`MASK`](neuroshard_graph::corpus::MASK), which is not part of what
+	/// they are.
+	pub masked: bool,
 	/// Shape that fixes windows and chunks.
 	pub shape: DatasetShape,
 	/// Merkle root over the shard roots.
@@ -95,7 +98,7 @@ pub struct Manifest {
 impl Manifest {
 	/// Returns the width of tokens in shards.
 	pub fn width(&self) -> TokenWidth {
-		TokenWidth::of(self.vocab)
+		TokenWidth::of(self.vocab, self.masked)
 	}
 
 	/// Chunks of one shard, the last one padded.
@@ -105,7 +108,7 @@ impl Manifest {
 
 	/// Returns the commitment to its shards.
 	pub fn corpus(&self) -> Corpus {
-		self.shape.corpus(self.root, self.vocab)
+		self.shape.corpus(self.root, self.width())
 	}
 }
 
@@ -122,9 +125,9 @@ pub struct DatasetShape {
 }
 
 impl DatasetShape {
-	/// Returns the commitment to shards with this root over their roots, and tokens of this vocabulary.
-	pub fn corpus(&self, root: H256, vocab: u32) -> Corpus {
-		Corpus { root: root.0, shards: self.shard_count, tokens_per_shard: self.tokens_per_shard, width: TokenWidth::of(vocab) }
+	/// Returns the commitment to shards with this root over their roots, and tokens of this width.
+	pub fn corpus(&self, root: H256, width: TokenWidth) -> Corpus {
+		Corpus { root: root.0, shards: self.shard_count, tokens_per_shard: self.tokens_per_shard, width }
 	}
 }
 

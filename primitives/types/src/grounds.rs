@@ -8,7 +8,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use neuroshard_graph::{
-	corpus::Corpus,
+	corpus::{Corpus, TokenWidth},
 	game::{Base, Setting, Subject},
 	Hash,
 };
@@ -98,8 +98,8 @@ impl From<AttestationClaim> for Grounds {
 impl WorkClaim {
 	/// The dataset.
 	pub fn corpus(&self) -> Corpus {
-		// The vocabulary of a run is that of its dataset.
-		self.shape.corpus(self.dataset_root, self.config.model.vocab)
+		// The vocabulary of a run is that of its dataset, and it is masked if that is.
+		self.shape.corpus(self.dataset_root, TokenWidth::of(self.config.model.vocab, self.config.train.masked))
 	}
 
 	/// The window that the claimant was to read as sequence (second) of an inner step (first).

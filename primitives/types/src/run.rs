@@ -5,8 +5,8 @@
 //! ```
 
 use crate::{
-	assignment::place, dataset::Tokenizer, AccountId, Balance, BlockNumber, DatasetId, Family, ModelConfig, Moment, RopeScaling,
-	RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	assignment::place, dataset::Tokenizer, AccountId, Aggregator, Balance, BlockNumber, DatasetId, Family, ModelConfig, Moment,
+	RopeScaling, RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -45,7 +45,7 @@ pub struct RunConfig {
 	pub tokenizer: Tokenizer,
 	/// The model; its vocabulary is that of the dataset.
 	pub model: ModelConfig,
-	/// Training configuration.
+	/// Training configuration; it is masked if the dataset is.
 	pub train: TrainConfig,
 	/// Root of the checkpoint that round 0 starts from.
 	pub genesis_root: H256,
@@ -124,13 +124,65 @@ impl From<OldModelConfig> for ModelConfig {
 	}
 }
 
-/// A [`RunConfig`] as it was stored before runs said what texts are made of, models of which family they are, and where these start, for migrations.
+/// A [`TrainConfig`] as it was stored before datasets could be masked.
+#[derive(Encode, Decode)]
+struct OldTrainConfig {
+	arithmetic_version: u16,
+	seed: [u8; 32],
+	batch: u32,
+	seq_len: u32,
+	inner_steps: u32,
+	commit_interval: u32,
+	lr: F32,
+	lr_min: F32,
+	warmup_steps: u32,
+	total_steps: u32,
+	beta1: F32,
+	beta2: F32,
+	eps: F32,
+	weight_decay: F32,
+	clip: F32,
+	outer_lr: F32,
+	outer_beta: F32,
+	aggregator: Aggregator,
+	validation_sequences: u32,
+}
+
+impl From<OldTrainConfig> for TrainConfig {
+	fn from(old: OldTrainConfig) -> Self {
+		Self {
+			arithmetic_version: old.arithmetic_version,
+			seed: old.seed,
+			batch: old.batch,
+			seq_len: old.seq_len,
+			inner_steps: old.inner_steps,
+			commit_interval: old.commit_interval,
+			lr: old.lr,
+			lr_min: old.lr_min,
+			warmup_steps: old.warmup_steps,
+			total_steps: old.total_steps,
+			beta1: old.beta1,
+			beta2: old.beta2,
+			eps: old.eps,
+			weight_decay: old.weight_decay,
+			clip: old.clip,
+			outer_lr: old.outer_lr,
+			outer_beta: old.outer_beta,
+			aggregator: old.aggregator,
+			validation_sequences: old.validation_sequences,
+			masked: false,
+		}
+	}
+}
+
+/// A [`RunConfig`] as it was stored before runs said what texts are made of and what counts of them, models of which family they
+/// are, and where these start, for migrations.
 #[derive(Encode, Decode)]
 pub struct OldRunConfig {
 	name: BoundedVec<u8, ConstU32<64>>,
 	dataset: DatasetId,
 	model: OldModelConfig,
-	train: TrainConfig,
+	train: OldTrainConfig,
 	genesis_root: H256,
 	min_participants: u32,
 	max_participants: u32,
@@ -160,7 +212,7 @@ impl From<OldRunConfig> for RunConfig {
 			dataset,
 			tokenizer: Tokenizer::BYTES,
 			model: model.into(),
-			train,
+			train: train.into(),
 			genesis_root,
 			start: RunStart::Seed,
 			min_participants,

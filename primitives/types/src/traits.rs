@@ -95,6 +95,8 @@ pub struct ActiveDataset {
 	pub shape: DatasetShape,
 	/// Its tokens are below this.
 	pub vocab: u32,
+	/// Whether its tokens say which of them are targets of the loss.
+	pub masked: bool,
 	/// The tokenizer.
 	pub tokenizer: Tokenizer,
 	/// Merkle root over its shard roots.

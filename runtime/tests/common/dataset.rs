@@ -24,6 +24,7 @@ pub fn manifest(text: u8) -> Manifest {
 		source: b"here".to_vec().try_into().expect("a short source"),
 		tokenizer: Tokenizer::BYTES,
 		vocab: 288,
+		masked: false,
 		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
 		root: H256(uniform_root(shard(text), 4)),
 		bytes: 16_384,

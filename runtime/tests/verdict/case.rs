@@ -183,7 +183,7 @@ impl Case {
 		let job = Job::new(plan, work.parameters());
 		let pieces = job.pieces(cell).unwrap();
 		let seen = Vec::new();
-		let width = TokenWidth::of(work.model.vocab);
+		let width = TokenWidth::of(work.model.vocab, work.train.masked);
 		let mut author = Author { plan, data, width, token: work.token, random: 7, seen, leaves: Vec::new() };
 		let state = match piece {
 			0 => Vec::new(),

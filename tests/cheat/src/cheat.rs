@@ -17,6 +17,8 @@ pub enum Cheat {
 	CopiedDelta,
 	/// Inner steps on other windows than those drawn.
 	WrongShard,
+	/// Inner steps in which every token is a target of the loss, in a run on a masked dataset.
+	WrongMask,
 	/// One wrong bit of one weight after one inner step.
 	BitFlip,
 	/// A checkpoint in which one delta counts twice, and another one not at all.
@@ -43,6 +45,7 @@ impl Cheat {
 			Self::FewerSteps => "fewer-steps",
 			Self::CopiedDelta => "copied-delta",
 			Self::WrongShard => "wrong-shard",
+			Self::WrongMask => "wrong-mask",
 			Self::BitFlip => "bit-flip",
 			Self::WrongAggregate => "wrong-aggregate",
 			Self::WrongOuterStep => "wrong-outer-step",
@@ -66,7 +69,10 @@ impl Cheat {
 			ClaimKind::Audit => self == Self::LazyAuditor,
 			ClaimKind::Answer(_) => self.is_of_answers(),
 			ClaimKind::Work => {
-				matches!(self, Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::WrongShard | Self::BitFlip | Self::Silence)
+				matches!(
+					self,
+					Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::WrongShard | Self::WrongMask | Self::BitFlip | Self::Silence
+				)
 			}
 		}
 	}
@@ -87,7 +93,7 @@ impl Cheat {
 	/// How a dispute about it ends: a cheater that has no answers is condemned by its clock.
 	pub fn verdict(self) -> Decision {
 		match self {
-			Self::WrongShard | Self::BitFlip | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
+			Self::WrongShard | Self::WrongMask | Self::BitFlip | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
 			Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint => Decision::Fraud,
 			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence | Self::LazyAuditor => Decision::DefenderLate,
 		}

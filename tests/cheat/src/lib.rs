@@ -46,6 +46,8 @@ pub enum Deed {
 	HandOver,
 	/// Inner steps on other windows than those drawn.
 	WrongShard,
+	/// Inner steps in which every token is a target of the loss. Only where a dataset is masked, something is wrong with that.
+	WrongMask,
 	/// One wrong bit of one weight after one inner step, on which the rest of the round is built.
 	BitFlip,
 	/// A checkpoint in which one delta counts twice, and another one not at all.
@@ -178,6 +180,13 @@ impl Conduct for Fault {
 		match self.deed == Deed::WrongShard && self.happens_in(round) {
 			true => H256(self.draw(run, round)),
 			false => seed,
+		}
+	}
+
+	fn reader(&self, round: RoundIndex, loader: Loader) -> Loader {
+		match self.deed == Deed::WrongMask && self.happens_in(round) {
+			true => loader.without_mask(),
+			false => loader,
 		}
 	}
 }

@@ -35,6 +35,7 @@ impl CheatOptions {
 			Some(Cheat::FewerSteps) => Some(Deed::FewerSteps),
 			Some(Cheat::CopiedDelta) => cheat_from.map(Deed::Copy),
 			Some(Cheat::WrongShard) => Some(Deed::WrongShard),
+			Some(Cheat::WrongMask) => Some(Deed::WrongMask),
 			Some(Cheat::BitFlip) => Some(Deed::BitFlip),
 			Some(Cheat::WrongAggregate) => Some(Deed::WrongAggregate),
 			Some(Cheat::WrongOuterStep) => Some(Deed::WrongOuterStep),

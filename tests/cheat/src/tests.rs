@@ -5,12 +5,13 @@ use clap::{Parser, ValueEnum};
 use neuroshard_compute::player::{CheckpointStory, Story, WorkStory};
 use neuroshard_data::{
 	build::{build, BuildOptions},
+	chats::{Chats, Conversations},
 	corpus::Corpus,
 	loader::Loader,
 	tokenizer::Tokenizer,
 	DataError,
 };
-use neuroshard_graph::{game::Doubt, Aggregator, Code, Compressed, Robust, Rule, TopK, F32};
+use neuroshard_graph::{corpus::MASK, game::Doubt, Aggregator, Code, Compressed, Robust, Rule, TopK, F32};
 use neuroshard_training::{
 	checkpoint::{decode_delta, Checkpoint},
 	engine::Engine,
@@ -48,16 +49,36 @@ fn coded() -> Aggregator {
 }
 
 fn bench_of(aggregator: Aggregator, inner_steps: u32) -> Fixture {
+	bench_on(aggregator, inner_steps, None)
+}
+
+/// Every other byte is a target.
+#[derive(Debug)]
+struct EveryOther;
+
+impl Conversations for EveryOther {
+	fn encode(&self, record: &str, tokens: &mut Vec<u32>) -> Result<(), String> {
+		let mask = |place: u32| if place.is_multiple_of(2) { MASK } else { 0 };
+		tokens.extend((0..).zip(record.bytes()).map(|(place, byte)| u32::from(byte) | mask(place)));
+		Ok(())
+	}
+}
+
+fn masked(aggregator: Aggregator) -> Fixture {
+	bench_on(aggregator, STEPS, Some(Arc::new(Chats::new(EveryOther))))
+}
+
+fn bench_on(aggregator: Aggregator, inner_steps: u32, chats: Option<Arc<Chats>>) -> Fixture {
 	let (model, train) = config(inner_steps);
-	let train = TrainConfig { aggregator, ..train };
+	let train = TrainConfig { aggregator, masked: chats.is_some(), ..train };
 	let sentence =
 		|number: u32| format!("Worker {} trains step {number} of shard {}.\n", number % 7, number.wrapping_mul(2_654_435_761) >> 20);
 	let document = |number: u32| (0..20).map(|line| sentence(20 * number + line)).collect();
 	let corpus = Corpus::given("a small grammar", (0..150).map(document).collect());
 	let folder = tempfile::tempdir().unwrap();
-	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, ..BuildOptions::default() };
+	let options = BuildOptions { tokens_per_shard: 8_192, held_out: 2, chats, ..BuildOptions::default() };
 	let manifest = build(&corpus, &Tokenizer::bytes(), &options, folder.path()).unwrap().dataset.manifest;
-	let loader = Loader::new(folder.path(), manifest.shape, manifest.vocab).unwrap();
+	let loader = Loader::new(folder.path(), manifest.shape, manifest.width()).unwrap();
 	let engine = Engine::new(&model, &train, 2).unwrap();
 	let genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
 	Fixture { _folder: folder, loader, engine, genesis }
@@ -106,6 +127,19 @@ fn right_roots(cheated: &Trained, honest: &Trained) -> usize {
 fn false_work_looks_like_work_is_the_same_again_and_is_found_false() {
 	for aggregator in [Aggregator::Mean, coded()] {
 		false_work_is_found(bench_of(aggregator, STEPS));
+	}
+}
+
+#[test]
+fn who_takes_every_token_as_a_target_is_found_where_a_dataset_is_masked() {
+	let mut unmasked = fixture(STEPS);
+	assert_eq!(unmasked.cheated(Deed::WrongMask), unmasked.honest(0, SEED), "all of them are");
+	for aggregator in [Aggregator::Mean, coded()] {
+		let mut fixture = masked(aggregator);
+		let (honest, cheated) = (fixture.honest(0, SEED), fixture.cheated(Deed::WrongMask));
+		assert_eq!((cheated.work.delta_bytes, cheated.work.tokens), (honest.work.delta_bytes, honest.work.tokens));
+		assert_eq!((right_roots(&cheated, &honest), fixture.cheated(Deed::WrongMask)), (0, cheated.clone()));
+		assert_eq!((fixture.doubt(&honest), fixture.doubt(&cheated)), (None, Some(Doubt::Interval(0))));
 	}
 }
 
@@ -305,7 +339,8 @@ fn only_what_has_a_story_is_defended() {
 	for kind in [ClaimKind::Work, ClaimKind::Attestation] {
 		let silenced = |deed: &Deed| !fault(deed.clone()).answers_disputes(kind, 0) && fault(deed.clone()).answers_disputes(kind, 1);
 		assert!(silent.iter().all(silenced));
-		let stubborn = [Deed::WrongShard, Deed::BitFlip, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver, Deed::LazyAudit];
+		let stubborn =
+			[Deed::WrongShard, Deed::WrongMask, Deed::BitFlip, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver, Deed::LazyAudit];
 		assert!(stubborn.into_iter().all(|deed| fault(deed).answers_disputes(kind, 0)));
 	}
 	assert!(silent.into_iter().all(|deed| fault(deed).answers_disputes(ClaimKind::Audit, 0)));

@@ -55,6 +55,14 @@ pub fn false_work(
 				.run(&AtomicBool::new(false), |_| {})
 				.map(Some)
 		}
+		Deed::WrongMask => {
+			let loader = fault.reader(round, loader.clone());
+			Training::start(engine, checkpoint, &loader, place, seed)?
+				.with_base(base.map(|base| base.params.as_slice()))
+				.with_residual(residual)
+				.run(&AtomicBool::new(false), |_| {})
+				.map(Some)
+		}
 		Deed::BitFlip | Deed::Silence => {
 			let windows = Windows::new(engine, loader, seed, place);
 			flipped(fault, (run, round), engine, (checkpoint, base), &windows, residual).map(Some)

@@ -276,6 +276,7 @@ fn manifest() -> Manifest {
 		source: b"here".to_vec().try_into().unwrap_or_default(),
 		tokenizer: Tokenizer { root: H256([3; 32]), bytes: 10_000, tokens: TextTokens::BYTES },
 		vocab: 288,
+		masked: false,
 		shape: DatasetShape { tokens_per_shard: 65_536, shard_count: 1_000, held_out: 1 },
 		root: H256([4; 32]),
 		bytes: 131_072_000,

@@ -26,6 +26,10 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, at: &At<'_>
 				records.skip();
 				continue;
 			};
+			if reader.takes_records() {
+				reader.record(&text, Format::JsonLines, at)?;
+				continue;
+			}
 			let mut names = Vec::new();
 			let mut json = serde_json::Deserializer::from_str(&text);
 			let pick = Pick { path: reader.column(), names: records.wants_names().then_some(&mut names) };

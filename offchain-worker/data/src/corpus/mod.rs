@@ -106,6 +106,8 @@ pub struct Corpus {
 	origin: Origin,
 	limits: CorpusLimits,
 	column: String,
+	/// Whether documents are whole records.
+	records: bool,
 	invalid_utf8: InvalidUtf8,
 	/// Weights of the parts of a mixture; none where there is none.
 	weights: Vec<u64>,
@@ -133,12 +135,26 @@ impl Corpus {
 		let record_bytes = limits.record_bytes.max(LEAST_DOCUMENT_BYTES);
 		let document_bytes = limits.document_bytes.clamp(LEAST_DOCUMENT_BYTES, record_bytes);
 		let limits = CorpusLimits { document_bytes, record_bytes, ..limits };
-		Self { source, origin, limits, column: DEFAULT_COLUMN.into(), invalid_utf8: InvalidUtf8::default(), weights: Vec::new() }
+		Self {
+			source,
+			origin,
+			limits,
+			column: DEFAULT_COLUMN.into(),
+			records: false,
+			invalid_utf8: InvalidUtf8::default(),
+			weights: Vec::new(),
+		}
 	}
 
 	/// Has the text of records in the column of this name. In JSON and Parquet, points lead into objects.
 	pub fn with_column(self, column: &str) -> Self {
 		Self { column: column.into(), ..self }
+	}
+
+	/// Takes lines of JSON lines as they are, each as one document, and no column of them. They may be as long as a record.
+	pub fn with_records(self) -> Self {
+		let limits = CorpusLimits { document_bytes: self.limits.record_bytes, ..self.limits };
+		Self { records: true, limits, ..self }
 	}
 
 	/// Decides what becomes of text that is not UTF-8.

@@ -77,6 +77,7 @@ impl At<'_> {
 pub(super) struct Reader<'a> {
 	limits: CorpusLimits,
 	column: &'a str,
+	records: bool,
 	invalid_utf8: InvalidUtf8,
 	meter: &'a Meter,
 	take: &'a mut Take<'a>,
@@ -88,9 +89,9 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
 	pub(super) fn new(corpus: &'a Corpus, meter: &'a Meter, take: &'a mut Take<'a>) -> Self {
-		let Corpus { limits, column, invalid_utf8, .. } = corpus;
+		let Corpus { limits, column, records, invalid_utf8, .. } = corpus;
 		let (found, bytes, seen) = Default::default();
-		Self { limits: *limits, column, invalid_utf8: *invalid_utf8, meter, take, found, bytes, seen }
+		Self { limits: *limits, column, records: *records, invalid_utf8: *invalid_utf8, meter, take, found, bytes, seen }
 	}
 
 	/// Takes no document twice. All hashes are held in memory.
@@ -121,6 +122,11 @@ impl<'a> Reader<'a> {
 
 	pub(super) fn meter(&self) -> &'a Meter {
 		self.meter
+	}
+
+	/// Whether documents are whole records.
+	pub(super) fn takes_records(&self) -> bool {
+		self.records
 	}
 
 	pub(super) fn column(&self) -> &'a str {

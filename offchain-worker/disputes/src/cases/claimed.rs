@@ -77,7 +77,7 @@ impl Claimed {
 	}
 
 	pub fn case(&self, mistake: Option<Mistake>) -> Case {
-		let loader = Loader::new(self.folder.path(), self.claim.shape, self.claim.config.model.vocab).unwrap();
+		let loader = Loader::new(self.folder.path(), self.claim.shape, self.claim.corpus().width).unwrap();
 		let shards = Shards::new(self.folder.path().to_path_buf(), self.claim.corpus(), self.roots.clone());
 		let exec = Arc::new(Exec::new(1).unwrap());
 		let start = (self.theta.clone(), self.momentum);

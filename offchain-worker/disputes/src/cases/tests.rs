@@ -158,7 +158,7 @@ fn a_check_can_be_put_off() {
 	let claimed = Claimed::new();
 	let work = claimed.reveal(None);
 	let cancel = Arc::new(std::sync::atomic::AtomicBool::new(true));
-	let loader = Loader::new(claimed.folder.path(), claimed.claim.shape, claimed.claim.config.model.vocab).unwrap();
+	let loader = Loader::new(claimed.folder.path(), claimed.claim.shape, claimed.claim.corpus().width).unwrap();
 	let shards = Shards::new(claimed.folder.path().to_path_buf(), claimed.claim.corpus(), claimed.roots.clone());
 	let start = (claimed.theta.clone(), claimed.momentum);
 	let exec = Arc::new(Exec::new(1).unwrap());

@@ -1,5 +1,7 @@
 //! Jinja's language where minijinja's differs: `{% generation %}` blocks, which mark what an assistant said, and `%` behind strings.
 
+/// Name of the filter that what an assistant says goes through.
+pub(super) const GENERATION: &str = "__generation";
 /// Name of the function that `a % b` becomes, since minijinja divides numbers only.
 pub(super) const PERCENT: &str = "__percent";
 /// Words that no operand has.
@@ -34,6 +36,11 @@ pub(super) fn translated(template: &str) -> String {
 		Part::Code(code) => translated_code(code),
 	});
 	translated.collect()
+}
+
+/// Returns whether a template marks what an assistant says.
+pub(super) fn has_generation(template: &str) -> bool {
+	parts(template).into_iter().any(|part| matches!(part, Part::Code(code) if tag(code) == Some("generation")))
 }
 
 /// The words that a template writes itself, what is outside of its code and the strings in that, apart from each other.
@@ -161,11 +168,15 @@ fn tokens(mut code: &str) -> Vec<(Kind, &str)> {
 }
 
 fn translated_code(code: &str) -> String {
+	// A scope of its own, whose text goes through a filter.
 	let renamed = match tag(code) {
-		Some("generation") => code.replacen("generation", "with", 1),
-		Some("endgeneration") => code.replacen("endgeneration", "endwith", 1),
+		Some("generation") => code.replacen("generation", &format!("with %}}{{% filter {GENERATION}"), 1),
+		Some("endgeneration") => code.replacen("endgeneration", "endfilter %}{% endwith", 1),
 		_ => code.to_owned(),
 	};
+	if matches!(tag(code), Some("generation" | "endgeneration")) {
+		return renamed;
+	}
 	let (opening, closing) = if renamed.starts_with("{%") { ("{%", "%}") } else { ("{{", "}}") };
 	let Some(inner) = renamed.strip_prefix(opening).and_then(|code| code.strip_suffix(closing)).filter(|inner| inner.contains('%')) else {
 		return renamed;
@@ -302,7 +313,10 @@ mod tests {
 
 	#[test]
 	fn blocks_that_mark_what_assistants_say_become_scopes() {
-		assert_eq!(translated("{%- generation -%}a{%+ endgeneration %}"), "{%- with -%}a{%+ endwith %}");
+		assert_eq!(
+			translated("{%- generation -%}a{%+ endgeneration %}"),
+			"{%- with %}{% filter __generation -%}a{%+ endfilter %}{% endwith %}"
+		);
 	}
 
 	#[test]

@@ -2,18 +2,22 @@
 //!
 //! Templates are written for Jinja as transformers sets it up. What minijinja does otherwise is in `dialect` (the language) and `python` (values).
 
+mod conversation;
 mod dialect;
 mod python;
 
 use super::controls::Controls;
 use chrono::{Local, NaiveDateTime};
 use codec::Encode;
+pub use conversation::{Conversation, Unfit};
 use minijinja::{context, Environment, Error, Value};
 use neuroshard_graph::merkle::{blake2_256, Hash};
 use serde::Serialize;
 
 pub(super) use dialect::literals;
 
+/// Instructions of the engine that a template may take for a chat: seconds.
+const MOST_INSTRUCTIONS: u64 = 20_000_000;
 /// For models without a template: each message in a line of its own, and the line that the model is to end.
 const PLAIN: &str = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:";
 
@@ -41,6 +45,8 @@ pub struct Message {
 pub struct Chat {
 	/// Of the template.
 	hash: Hash,
+	/// The template, and the special tokens that it has names for; nothing if there is none of its own.
+	template: Option<(String, Vec<(String, String)>)>,
 	/// Or why there is none.
 	environment: Result<Environment<'static>, String>,
 	/// For a template that writes control tokens, those that users must not write.
@@ -50,17 +56,23 @@ pub struct Chat {
 impl Chat {
 	/// By line, each message in one of its own.
 	pub fn by_line() -> Self {
-		Self { hash: hash(PLAIN, &[]), environment: environment(PLAIN.into(), &[], now), controls: None }
+		Self { hash: hash(PLAIN, &[]), template: None, environment: environment(PLAIN.into(), &[], now), controls: None }
 	}
 
 	/// By a template in Jinja's language, in which special tokens have names such as `bos_token`. If it is broken, chats are refused.
 	pub fn new(template: String, specials: &[(String, String)], controls: Controls) -> Self {
-		Self { hash: hash(&template, specials), environment: environment(template, specials, now), controls: Some(controls) }
+		let told = Some((template.clone(), specials.to_vec()));
+		Self {
+			hash: hash(&template, specials),
+			template: told,
+			environment: environment(template, specials, now),
+			controls: Some(controls),
+		}
 	}
 
 	/// None, for this reason.
 	pub fn refused(reason: String) -> Self {
-		Self { hash: hash("", &[]), environment: Err(reason), controls: None }
+		Self { hash: hash("", &[]), template: None, environment: Err(reason), controls: None }
 	}
 
 	/// A hash of what makes a prompt of a chat.
@@ -78,6 +90,26 @@ impl Chat {
 		self.controls.is_some()
 	}
 
+	/// The template in Jinja's language, and the special tokens that it has names for.
+	fn template(&self) -> Option<(&str, &[(String, String)])> {
+		self.template.as_ref().map(|(template, specials)| (template.as_str(), specials.as_slice()))
+	}
+
+	/// What a user wrote, with marks around what could be taken for control tokens.
+	fn mark(&self, text: &str) -> String {
+		self.controls.as_ref().map_or_else(|| text.to_owned(), |controls| controls.mark(text))
+	}
+
+	/// A role as a template gets it. It compares roles, and may make control tokens of them; a word is no token that steers by itself.
+	fn role(&self, role: &str) -> String {
+		let is_word = role.chars().all(|character| character.is_alphanumeric() || matches!(character, '_' | '-'));
+		if is_word {
+			role.to_owned()
+		} else {
+			self.mark(role)
+		}
+	}
+
 	/// The prompt after which the assistant speaks. If it [is marked](Self::is_marked), what users wrote is marked as text where it could be taken for
 	/// control tokens, so that it is for [`super::text::Text::prompt`] alone.
 	///
@@ -86,11 +118,7 @@ impl Chat {
 	pub fn prompt(&self, messages: &[Message]) -> Result<String, ChatError> {
 		let environment = self.environment.as_ref().map_err(|reason| ChatError::Template(reason.clone()))?;
 		let template = environment.get_template("chat").map_err(|error| ChatError::Template(error.to_string()))?;
-		let mark = |text: &str| self.controls.as_ref().map_or_else(|| text.to_owned(), |controls| controls.mark(text));
-		// A template compares roles, and may make control tokens of them. A word is no token that steers by itself.
-		let is_word = |role: &str| role.chars().all(|character| character.is_alphanumeric() || matches!(character, '_' | '-'));
-		let role = |role: &str| if is_word(role) { role.to_owned() } else { mark(role) };
-		let marked = messages.iter().map(|message| Message { role: role(&message.role), content: mark(&message.content) });
+		let marked = messages.iter().map(|message| Message { role: self.role(&message.role), content: self.mark(&message.content) });
 		let messages: Vec<Message> = marked.collect();
 		// As transformers does, what is not there is none, and not undefined.
 		let values = context! { messages, tools => Value::from(()), documents => Value::from(()), add_generation_prompt => true };
@@ -108,6 +136,7 @@ fn now() -> NaiveDateTime {
 
 fn environment(template: String, specials: &[(String, String)], clock: fn() -> NaiveDateTime) -> Result<Environment<'static>, String> {
 	let mut environment = Environment::new();
+	environment.set_fuel(Some(MOST_INSTRUCTIONS));
 	environment.set_trim_blocks(true);
 	environment.set_lstrip_blocks(true);
 	minijinja_contrib::add_to_environment(&mut environment);
@@ -178,6 +207,12 @@ mod tests {
 		// Two that are a control token together.
 		let tokens = prompt(&[message("[<|endof", ""), message("user", "")]);
 		assert_eq!(tokens, [&bytes("[[<|endof]")[..], &[256, 257], &bytes(": ")].concat());
+	}
+
+	#[test]
+	fn a_template_that_goes_on_and_on_is_stopped() {
+		let error = chat("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}").prompt(&messages()).unwrap_err();
+		assert!(error.to_string().contains("does not take these messages"), "{error}");
 	}
 
 	#[test]

@@ -20,6 +20,7 @@ pub(super) fn add_to(environment: &mut Environment<'static>, clock: fn() -> Naiv
 	environment.add_function("strftime_now", move |format: String| time(&format, clock()));
 	environment.add_function(PERCENT, percent);
 	environment.add_filter("tojson", to_json);
+	environment.add_filter(super::dialect::GENERATION, |text: String| text);
 }
 
 fn invalid(words: impl Into<std::borrow::Cow<'static, str>>) -> Error {

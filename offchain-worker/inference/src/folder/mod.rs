@@ -51,6 +51,12 @@ pub enum FolderError {
 	/// The weights.
 	#[error(transparent)]
 	Parameters(#[from] ParametersError),
+	/// The template of chats.
+	#[error("the chat template is refused: {0}")]
+	Template(String),
+	/// There is no template of chats where one is needed.
+	#[error("there is no chat template beside the tokenizer: name a Jinja file that has one with --chat-template")]
+	NoTemplate,
 	/// The tokenizer.
 	#[error("{path}: {source}", path = path.display())]
 	Text {
@@ -108,32 +114,58 @@ impl Folder {
 		let needed: Config = json_if_there(&path)?.ok_or_else(|| missing(&path, Kind::Config))?;
 		let config = needed.model()?;
 		let generation: Generation = json_if_there(&folder.join("generation_config.json"))?.unwrap_or_default();
-		let words = Words::read(folder)?;
 		let path = folder.join("tokenizer.json");
 		if !is_there(&path) {
 			return Err(missing(&path, Kind::Tokenizer).into());
 		}
 		let file = files::read(&path, LONGEST_TOKENIZER)?;
 		let ends: BTreeSet<u32> = [needed.eos_token_id, generation.eos_token_id].into_iter().flat_map(|Tokens(tokens)| tokens).collect();
-		// Whose file does not say with what texts begin.
-		let own = file == bytes::tokenizer_json().as_bytes();
-		let failed = |source| FolderError::Text { path: path.clone(), source };
-		let mut text = Text::new(&file, own.then_some(bytes::END_OF_TEXT), ends).map_err(failed)?;
-		if let Some(end) = words.special("eos_token") {
-			text.end_at(end);
-		}
-		let chat = match words.template {
-			Template::None => Chat::by_line(),
-			Template::Refused(reason) => Chat::refused(reason),
-			Template::Is(template) => {
-				text = text.with_template(&literals(&template)).map_err(failed)?;
-				Chat::new(template, &words.specials, text.controls().clone())
-			}
-		};
+		let (text, chat) = speech(&path, &file, ends, Words::read(folder)?)?;
+		let chat = chat.unwrap_or_else(Chat::by_line);
 		if let Some(reason) = chat.refusal() {
 			tracing::warn!("chats are refused, completions are not: the chat template of {} is not used: {reason}", folder.display());
 		}
 		Ok(Self { parameters: Parameters::of_folder(folder, &config, threads)?, config, text, chat })
+	}
+}
+
+/// The tokenizer in `file`, which is at `path`, and the template by which a chat becomes a prompt, if there is one.
+fn speech(path: &Path, file: &[u8], ends: BTreeSet<u32>, words: Words) -> Result<(Text, Option<Chat>), FolderError> {
+	// Whose file does not say with what texts begin.
+	let own = file == bytes::tokenizer_json().as_bytes();
+	let failed = |source| FolderError::Text { path: path.to_path_buf(), source };
+	let mut text = Text::new(file, own.then_some(bytes::END_OF_TEXT), ends).map_err(failed)?;
+	if let Some(end) = words.special("eos_token") {
+		text.end_at(end);
+	}
+	let chat = match words.template {
+		Template::None => None,
+		Template::Refused(reason) => Some(Chat::refused(reason)),
+		Template::Is(template) => {
+			text = text.with_template(&literals(&template)).map_err(failed)?;
+			Some(Chat::new(template, &words.specials, text.controls().clone()))
+		}
+	};
+	Ok((text, chat))
+}
+
+/// The tokenizer in `json`, and the template of the Jinja file `template`, or else the one in `folder`, in which special tokens have the names that
+/// the files of `folder` give them.
+///
+/// # Errors
+/// [`FolderError`]; [`FolderError::NoTemplate`] if there is none.
+pub fn speaker(json: &[u8], folder: Option<&Path>, template: Option<&Path>) -> Result<(Text, Chat), FolderError> {
+	let mut words = folder.map_or_else(|| Ok(Words::none()), Words::read)?;
+	if let Some(path) = template {
+		words.template = Template::Is(words::read_template(path).map_err(FolderError::Template)?);
+	}
+	let place = folder.unwrap_or(Path::new("")).join("tokenizer.json");
+	match speech(&place, json, BTreeSet::new(), words)? {
+		(text, Some(chat)) => match chat.refusal() {
+			Some(reason) => Err(FolderError::Template(reason.to_owned())),
+			None => Ok((text, chat)),
+		},
+		(_, None) => Err(FolderError::NoTemplate),
 	}
 }
 

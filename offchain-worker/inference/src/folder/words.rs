@@ -39,6 +39,11 @@ pub(super) struct Words {
 }
 
 impl Words {
+	/// Those of a tokenizer without files beside it.
+	pub(super) fn none() -> Self {
+		Self { specials: Vec::new(), template: Template::None }
+	}
+
 	/// Reads `tokenizer_config.json`, and what else counts.
 	///
 	/// # Errors
@@ -67,9 +72,7 @@ fn template(folder: &Path, told: Option<&Value>) -> Result<Template, String> {
 	let files = files_of(folder);
 	if !files.is_empty() {
 		let path = files.get(DEFAULT).ok_or_else(|| no_default(files.keys().map(String::as_str)))?;
-		let bytes = files::read(path, LONGEST_TEMPLATE).map_err(|error| error.to_string())?;
-		let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))?;
-		return Ok(Template::Is(text));
+		return read_template(path).map(Template::Is);
 	}
 	let mut all: BTreeMap<&str, &str> = match told {
 		None | Some(Value::Null) => return Ok(Template::None),
@@ -84,6 +87,12 @@ fn template(folder: &Path, told: Option<&Value>) -> Result<Template, String> {
 		Some(template) => Ok(Template::Is(template.to_owned())),
 		None => Err(no_default(all.into_keys())),
 	}
+}
+
+/// Reads the file of a template.
+pub(super) fn read_template(path: &Path) -> Result<String, String> {
+	let bytes = files::read(path, LONGEST_TEMPLATE).map_err(|error| error.to_string())?;
+	String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))
 }
 
 fn named(entry: &Value) -> Option<(&str, &str)> {

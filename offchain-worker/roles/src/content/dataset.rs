@@ -42,7 +42,7 @@ pub struct Dataset {
 
 impl Dataset {
 	fn new(id: DatasetId, folder: PathBuf, foreign: bool, shard_roots: Vec<H256>, manifest: &Manifest) -> Result<Self, WorkerError> {
-		let loader = Loader::new(&folder, manifest.shape, manifest.vocab)?;
+		let loader = Loader::new(&folder, manifest.shape, manifest.width())?;
 		Ok(Self { id, folder, foreign, shard_roots: shard_roots.into(), corpus: manifest.corpus(), checked: Arc::default(), loader })
 	}
 

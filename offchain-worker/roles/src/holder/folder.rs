@@ -98,7 +98,8 @@ impl Folder {
 
 	/// Returns whether what it says to hold opens chunks of the dataset with this manifest.
 	pub(super) fn opens(&self, manifest: &Manifest) -> bool {
-		self.said.as_ref().is_some_and(|(said, _)| said.root == manifest.root && said.shape == manifest.shape)
+		let commits = |said: &DatasetManifest| (said.root, said.shape, said.width()) == (manifest.root, manifest.shape, manifest.width());
+		self.said.as_ref().is_some_and(|(said, _)| commits(said))
 	}
 
 	/// Returns whether every file was compared with the manifest.
@@ -114,7 +115,7 @@ impl Folder {
 		let Some((manifest, roots)) = self.said.clone() else { return Ok(Err(format!("{} could not be read", self.path.display()))) };
 		let path = self.path.clone();
 		let found = blocking(move || {
-			let corpus = manifest.shape.corpus(manifest.root, manifest.vocab);
+			let corpus = manifest.corpus();
 			let chunk = Shards::new(path, corpus, roots).chunk(place.shard, place.chunk);
 			let is_right = |chunk: &Chunk| corpus.holds(place.shard, place.chunk, &chunk.leaf, &chunk.in_shard, &chunk.in_corpus);
 			Ok(chunk.filter(is_right).and_then(opening))

@@ -121,7 +121,8 @@ impl Verifier {
 		};
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &peers).await?;
-		let source = (dataset.loader.clone(), dataset.library());
+		let loader = dataset.loader.clone();
+		let source = (if own { self.conduct.reader(*round, loader) } else { loader }, dataset.library());
 		let mistake = if own { self.conduct.mistake(*run, *round, &judged.config.model, train).map_err(CaseError::from)? } else { None };
 		// Of what this worker trained itself there are states on disk.
 		let states = own.then(|| {

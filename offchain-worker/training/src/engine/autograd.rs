@@ -5,7 +5,7 @@
 
 use super::EngineError;
 use candle_core::{backprop::GradStore, DType, Device, Result, Tensor, Var, D};
-use neuroshard_graph::{layout::LayerTensors, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_graph::{corpus::MASK, layout::LayerTensors, ModelConfig, ParamLayout, TrainConfig};
 
 /// Parameters of a model as candle variables, in the order of its layout.
 pub struct AutogradModel {
@@ -45,7 +45,7 @@ impl AutogradModel {
 		self.vars.iter().map(|var| gradient(var).ok_or_else(missing)).collect()
 	}
 
-	/// Mean cross-entropy of `tokens`, `batch` sequences of `seq + 1`.
+	/// Mean cross-entropy of `tokens`, `batch` sequences of `seq + 1`, over those targets that have no [`MASK`].
 	///
 	/// # Errors
 	/// What candle says, for instance about other numbers of tokens.
@@ -53,10 +53,15 @@ impl AutogradModel {
 		let split = |skip: usize| -> Vec<u32> {
 			tokens.chunks(seq + 1).flat_map(|sequence| sequence.iter().skip(skip).take(seq)).copied().collect()
 		};
-		let targets = Tensor::from_vec(split(1), (batch * seq, 1), &Device::Cpu)?;
-		let logits = self.logits(&split(0), batch, seq)?;
+		let ids = |skip| split(skip).into_iter().map(|token| token & !MASK).collect::<Vec<_>>();
+		let targets = Tensor::from_vec(ids(1), (batch * seq, 1), &Device::Cpu)?;
+		let counts: Vec<f32> = split(1).into_iter().map(|token| if token & MASK == 0 { 1.0 } else { 0.0 }).collect();
+		let count = f64::from(counts.iter().sum::<f32>());
+		let counts = Tensor::from_vec(counts, (batch * seq, 1), &Device::Cpu)?;
+		let logits = self.logits(&ids(0), batch, seq)?;
 		let picked = logits.gather(&targets, 1)?;
-		(logits.log_sum_exp(D::Minus1)?.unsqueeze(1)? - picked)?.mean_all()
+		let losses = (logits.log_sum_exp(D::Minus1)?.unsqueeze(1)? - picked)?;
+		(losses * counts)?.sum_all()? / count
 	}
 
 	/// Logits `[batch * seq, vocab]` of `batch` sequences of `seq` tokens.

@@ -16,7 +16,7 @@ use neuroshard_types::{
 use sp_runtime::{DispatchError, DispatchResult};
 
 /// Deposit of the mock's manifest: see `lifecycle`.
-const DEPOSIT: u128 = 1_987;
+const DEPOSIT: u128 = 1_994;
 
 /// Proposes a dataset of which hardly a token is below the vocabulary.
 fn propose_false() {
@@ -38,14 +38,14 @@ fn a_chunk_that_contradicts_the_manifest_costs_the_proposer_its_deposit() {
 		assert_ok!(Dataset::activate(signed(ALICE), 0));
 		let issuance = Balances::total_issuance();
 		assert_ok!(condemn(BOB, PLACE));
-		// Of 1,987 planck 993 are paid.
-		assert_eq!((Balances::balance(&BOB), Balances::total_balance(&ALICE)), (FUNDS + 993, FUNDS - DEPOSIT));
+		// Of 1,994 planck 997 are paid.
+		assert_eq!((Balances::balance(&BOB), Balances::total_balance(&ALICE)), (FUNDS + 997, FUNDS - DEPOSIT));
 		assert_eq!(issuance - Balances::total_issuance(), 994);
 		assert_noop!(condemn(BOB, PLACE), Error::<Test>::Condemned);
 		remove(0);
 		let told = events().split_off(2);
 		let expected =
-			[Event::Condemned { id: 0, reporter: BOB, place: PLACE, rewarded: 993, burned: 994 }, Event::Removed { id: 0, deposit: 0 }];
+			[Event::Condemned { id: 0, reporter: BOB, place: PLACE, rewarded: 997, burned: 997 }, Event::Removed { id: 0, deposit: 0 }];
 		assert_eq!(told, expected);
 		assert_eq!((Pallet::<Test>::dataset(0), Balances::total_balance(&ALICE)), (None, FUNDS - DEPOSIT));
 		assert_noop!(condemn(BOB, PLACE), Error::<Test>::UnknownDataset);
@@ -80,7 +80,7 @@ fn who_sees_a_condemnation_coming_does_not_escape_it_by_retiring() {
 		assert_ok!(Dataset::retire(signed(ALICE), 0));
 		pass(2 * ANSWER_TIME - 1);
 		assert_ok!(condemn(BOB, PLACE));
-		assert_eq!((Balances::balance(&BOB), Balances::total_balance(&ALICE)), (FUNDS + 993, FUNDS - DEPOSIT));
+		assert_eq!((Balances::balance(&BOB), Balances::total_balance(&ALICE)), (FUNDS + 997, FUNDS - DEPOSIT));
 		// It leaves when it would have left anyway.
 		pass(1);
 		assert_ok!(Dataset::remove(signed(ALICE), 0));
@@ -99,7 +99,7 @@ fn who_sees_a_condemnation_coming_does_not_escape_it_by_ending_the_last_run_eith
 		Dataset::release(0);
 		assert_noop!(Dataset::remove(signed(ALICE), 0), Error::<Test>::StillLeaving);
 		assert_ok!(condemn(BOB, PLACE));
-		assert_eq!(Balances::balance(&BOB), FUNDS + 993);
+		assert_eq!(Balances::balance(&BOB), FUNDS + 997);
 	});
 }
 

@@ -17,8 +17,8 @@ use neuroshard_types::{
 use sp_runtime::{ArithmeticError, DispatchError, TokenError};
 
 /// Texts of 4, 17 and 17 bytes with a length byte each, root and three numbers of the tokenizer, vocabulary, three numbers of shape, root, bytes of text:
-/// 5 + 18 + 18 + 44 + 4 + 12 + 32 + 8 = 141 bytes at 7, and the base of 1,000.
-const DEPOSIT: Balance = 1_987;
+/// 5 + 18 + 18 + 44 + 4 + 12 + 32 + 8 = 142 bytes at 7, and the base of 1,000.
+const DEPOSIT: Balance = 1_994;
 
 #[test]
 fn a_proposal_holds_the_deposit() {
@@ -54,8 +54,8 @@ fn runs_learn_of_a_dataset_while_it_is_active_only() {
 		propose(ALICE);
 		assert_eq!(Dataset::active(0), None);
 		assert_ok!(Dataset::activate(signed(ALICE), 0));
-		let Manifest { shape, vocab, tokenizer, root, .. } = manifest();
-		assert_eq!(Dataset::active(0), Some(ActiveDataset { shape, vocab, tokenizer, root }));
+		let Manifest { shape, vocab, masked, tokenizer, root, .. } = manifest();
+		assert_eq!(Dataset::active(0), Some(ActiveDataset { shape, vocab, masked, tokenizer, root }));
 		assert_ok!(Dataset::acquire(0));
 		assert_ok!(Dataset::retire(signed(ALICE), 0));
 		assert_eq!(Dataset::active(0), None);

@@ -208,6 +208,22 @@ fn the_held_out_shards_must_hold_the_validation_windows() {
 }
 
 #[test]
+fn a_run_is_masked_if_its_dataset_is() {
+	build_and_execute(|| {
+		let masked = || {
+			let mut config = config();
+			config.train.masked = true;
+			config
+		};
+		assert_noop!(Training::create_run(signed(SPONSOR), masked()), Error::<Test>::WrongMask);
+		Masked::set(true);
+		assert_noop!(Training::create_run(signed(SPONSOR), config()), Error::<Test>::WrongMask);
+		create(masked());
+		assert!(Runs::<Test>::get(0).expect("a run").config.train.masked);
+	});
+}
+
+#[test]
 fn only_so_many_runs_are_active_at_a_time() {
 	build_and_execute(|| {
 		(0..3).for_each(|_| {

@@ -16,7 +16,7 @@ pub fn run(source: &mut Source) {
 		root: [source.byte(); 32],
 		shards: source.about(100),
 		tokens_per_shard: source.about(1 << 20),
-		width: TokenWidth::of(source.about(1 << 17)),
+		width: TokenWidth::of(source.about(1 << 17), source.about(2) == 1),
 	};
 	let (shard, at) = (source.about(100), source.about(1 << 20));
 	let window = move |step: u32, sequence: u32| {

@@ -12,7 +12,7 @@ pub(super) struct Head<'a> {
 	pub h: &'a [f32],
 	/// `[vocab, dim]` weights.
 	pub w: &'a [f32],
-	/// The token that follows each row.
+	/// The token that follows each row, or that it does not count.
 	pub targets: &'a [u32],
 	/// Rows of the batch before them.
 	pub first: usize,
@@ -38,8 +38,8 @@ pub(super) struct Gradients<'a> {
 	pub dw: &'a mut [f32],
 	/// As `dw`, for what a later segment of the chains over tokens sums up; empty if there is none.
 	pub later: &'a mut [f32],
-	/// Reciprocal of the number of the batch's tokens.
-	pub inverse_tokens: f32,
+	/// One by the number of the batch's targets that count.
+	pub inverse_count: f32,
 }
 
 /// Rows `all` of a batch in blocks of at most `most`, none of which reaches into two segments of the chains over tokens.
@@ -84,8 +84,8 @@ impl Head<'_> {
 			exec.matmul_nt(MatDims { m, n: vocab, k: dim }, h, w, logits, Start::Zero);
 			exec.cross_entropy_stats(logits, vocab, max, sum);
 			exec.cross_entropy_loss(logits, vocab, targets, max, sum, loss);
-			if let Some(Gradients { dh, dw, later, inverse_tokens }) = &mut gradients {
-				exec.cross_entropy_backward(logits, vocab, targets, max, sum, *inverse_tokens);
+			if let Some(Gradients { dh, dw, later, inverse_count }) = &mut gradients {
+				exec.cross_entropy_backward(logits, vocab, targets, max, sum, *inverse_count);
 				exec.matmul_nn(MatDims { m, n: dim, k: vocab }, logits, w, &mut dh[wide], Start::Zero);
 				add_to_weights(exec, (&at, tokens), [logits, h], dw, later);
 			}
@@ -96,7 +96,11 @@ impl Head<'_> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_kernels::{num::canon_bits, scalar, schedule};
+	use neuroshard_kernels::{
+		num::canon_bits,
+		scalar::{self, NO_TARGET},
+		schedule,
+	};
 
 	/// `len` numbers in [-1, 1).
 	fn fill(len: usize, seed: u32) -> Vec<f32> {
@@ -134,7 +138,7 @@ mod tests {
 		let [mut dh, mut dw, mut later] = [tokens, vocab, vocab].map(|rows| vec![f32::NAN; rows * dim]);
 		let mut block = vec![f32::NAN; most * vocab];
 		let later = if tokens > SEGMENT { &mut later[..] } else { &mut [] };
-		let gradients = Gradients { dh: &mut dh, dw: &mut dw, later, inverse_tokens: schedule::reciprocal(tokens as u64) };
+		let gradients = Gradients { dh: &mut dh, dw: &mut dw, later, inverse_count: schedule::reciprocal(tokens as u64) };
 		let rows = Rows { max: &mut max, sum: &mut sum, loss: &mut loss };
 		head.cross_entropy(exec, most, &mut block, rows, backward.then_some(gradients));
 		[max, sum, loss, dh, dw].map(|values| bits(&values))
@@ -146,8 +150,15 @@ mod tests {
 		let (h, mut w) = (fill(tokens * dim, 1), fill(vocab * dim, 2));
 		// Large logits in some columns: exponentials of all sizes.
 		w.iter_mut().step_by(5).for_each(|weight| *weight *= 30.0);
-		let targets: Vec<u32> = (0..tokens).map(|row| u32::try_from(row * 31 % vocab).unwrap()).collect();
-		let head = Head { h: &h, w: &w, targets: &targets, first: 0, tokens };
+		let target = |row| u32::try_from(row * 31 % vocab).unwrap();
+		all_bits_agree(shape, sizes, [&h, &w], &(0..tokens).map(target).collect::<Vec<_>>());
+		// The first 40 rows, which are a block and more, and every third of the others have no target.
+		let masked = |row| if row < 40 || row % 3 == 0 { NO_TARGET } else { target(row) };
+		all_bits_agree(shape, sizes, [&h, &w], &(0..tokens).map(masked).collect::<Vec<_>>());
+	}
+
+	fn all_bits_agree(shape: [usize; 3], sizes: &[usize], [h, w]: [&[f32]; 2], targets: &[u32]) {
+		let head = Head { h, w, targets, first: 0, tokens: targets.len() };
 		let expected = expected(head, shape);
 		for threads in [1, 2] {
 			let exec = Exec::new(threads).unwrap();
@@ -171,6 +182,23 @@ mod tests {
 		for tokens in [4_096, 4_128, 8_224] {
 			any_block_gives_the_bits_of_all_rows([tokens, 64, 32], &[1_056, 4_096]);
 		}
+	}
+
+	#[test]
+	fn a_row_without_a_target_has_neither_loss_nor_gradient_whatever_its_logits_are() {
+		let shape = [96, 64, 32];
+		let (mut h, w) = (fill(96 * 32, 1), fill(64 * 32, 2));
+		(h[40 * 32], h[70 * 32 + 3]) = (f32::NAN, f32::INFINITY);
+		let exec = Exec::new(2).unwrap();
+		let head = Head { h: &h, w: &w, targets: &[NO_TARGET; 96] };
+		let [_, _, loss, dh, _] = found(&exec, head, shape, 32, true);
+		assert!(loss.iter().chain(&dh).all(|&bits| bits == 0));
+		let mut targets = [NO_TARGET; 96];
+		targets[50] = 7;
+		let [_, _, loss, dh, _] = found(&exec, Head { h: &h, w: &w, targets: &targets }, shape, 32, true);
+		let rows: Vec<usize> =
+			(0..96).filter(|row| loss[*row] != 0 || dh[row * 32..(row + 1) * 32].iter().any(|&bits| bits != 0)).collect();
+		assert_eq!(rows, [50]);
 	}
 
 	#[test]

@@ -8,7 +8,7 @@ use super::{
 use crate::native::Exec;
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig},
-	corpus::known,
+	corpus::{id, target},
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
 	plan::{ArenaJob, LogitsBlock, Plan, Sizes},
@@ -150,11 +150,11 @@ impl Runner {
 		if tokens.len() != self.batch_tokens() {
 			return Err(StepError::Tokens { expected: self.batch_tokens(), found: tokens.len() });
 		}
-		let vocab = self.job.sizes.vocab;
+		let (vocab, masked) = (self.job.sizes.vocab, self.job.masked);
 		let (ids, targets) = (self.ids.chunks_exact_mut(self.seq), self.targets.chunks_exact_mut(self.seq));
 		for ((ids, targets), tokens) in ids.zip(targets).zip(tokens.chunks_exact(self.seq + 1)) {
-			for ((id, target), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
-				(*id, *target) = (known(pair[0], vocab), known(pair[1], vocab));
+			for ((read, aimed), pair) in ids.iter_mut().zip(targets).zip(tokens.windows(2)) {
+				(*read, *aimed) = (id(pair[0], vocab, masked), target(pair[1], vocab, masked));
 			}
 		}
 		Ok(())
@@ -201,10 +201,15 @@ impl Runner {
 		let Some(scatter) = stages.iter().position(|stage| stage.op == Op::ScatterAdd) else { return };
 		let output = |op: Op| stages.iter().find(|stage| stage.op == op).map_or(0..0, |stage| self.range(self.plan.outputs(stage)[0]));
 		let (losses, stream) = (output(Op::LossRows), self.range(self.plan.inputs(&stages[scatter])[0].0));
+		let mean = stages.iter().find(|stage| stage.op == Op::MeanLoss);
+		if let Some(&(count, _)) = mean.and_then(|stage| self.plan.inputs(stage).get(1)) {
+			// At most 2^22 ones, whose sum in any order is exact.
+			arena[self.range(count).start] = self.target_count() as f32;
+		}
 		for first in (0..self.ids.len()).step_by(self.tokens) {
 			let at = first..first + self.tokens;
 			let parts = self.order.iter().filter(|&&index| index < scatter);
-			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::TileSums | Op::TreeSum | Op::MeanLoss)) {
+			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss)) {
 				self.stage(arena, index, &at, None);
 			}
 			arena.copy_within(losses.clone(), accumulated.losses.start + first);
@@ -214,7 +219,8 @@ impl Runner {
 		let (tiles, rest) = sums.split_at_mut(tile_count(losses.len(), 1));
 		self.exec.tile_sums(losses, losses.len(), 1, tiles);
 		rest.fill(0.0);
-		arena[self.range(self.job.loss).start] = self.exec.tree_sum(sums) * self.inverse_tokens();
+		let sum = self.exec.tree_sum(sums);
+		arena[self.range(self.job.loss).start] = sum * mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
 		self.scatter(arena, &stages[scatter], accumulated.stream.clone());
 		self.order.iter().filter(|&&index| index > scatter).for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
 	}
@@ -261,6 +267,7 @@ impl Runner {
 				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
 				exec.swiglu_forward(gate, up, h);
 			}
+			Op::CountTargets => scalar::count_targets(&self.targets, &mut arena[output(0)]),
 			Op::LossRows => self.losses(arena, index, at),
 			Op::TileSums => {
 				let [x, partials] = parts(arena, [input(0), output(0)]);
@@ -270,7 +277,7 @@ impl Runner {
 			}
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {
-				arena[output(0).start] = arena[input(0).start] * self.inverse_tokens();
+				arena[output(0).start] = arena[input(0).start] * self.inverse_count(arena, stage, 1);
 			}
 			Op::RmsBackStats => {
 				let [dy, x, r, w, k] = parts(arena, [input(0), input(1), input(2), input(3), output(0)]);
@@ -332,9 +339,15 @@ impl Runner {
 		self.exec.embedding_scatter_add(dx, self.dim, &self.ids, grad);
 	}
 
-	/// Of the whole batch.
-	fn inverse_tokens(&self) -> f32 {
-		schedule::reciprocal(self.ids.len() as u64)
+	/// Targets of the batch that count.
+	pub fn target_count(&self) -> u64 {
+		self.targets.iter().filter(|&&target| target != scalar::NO_TARGET).count() as u64
+	}
+
+	/// One by the number of targets that count, which is input `n`; by that of all tokens where there is no such input.
+	fn inverse_count(&self, arena: &[f32], stage: &Stage, n: usize) -> f32 {
+		let count = self.plan.inputs(stage).get(n).map(|&(count, _)| self.scalar(arena, count));
+		count.map_or_else(|| schedule::reciprocal(self.ids.len() as u64), schedule::reciprocal_count)
 	}
 
 	fn rope_dims(&self, heads: u32) -> RopeDims {
@@ -389,8 +402,9 @@ impl Runner {
 			Some(accumulated) => accumulated.later(&dw),
 			None => later.map_or(0..0, |offset| room(offset, w.len())),
 		};
+		let inverse_count = back.map_or(0.0, |back| self.inverse_count(arena, &stages[index + back], 4));
 		let [h, w, max, sum, loss, block, dh, dw, later] = parts(arena, [h, w, max, sum, loss, block, dh, dw, later]);
-		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_tokens: self.inverse_tokens() });
+		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_count });
 		let head = Head { h, w, targets: &self.targets[at.clone()], first: at.start, tokens: self.ids.len() };
 		head.cross_entropy(&self.exec, self.logit_rows, block, Rows { max, sum, loss }, gradients);
 	}

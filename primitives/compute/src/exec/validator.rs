@@ -33,7 +33,6 @@ pub struct Validator {
 	group: usize,
 	tokens: Vec<u32>,
 	partials: Vec<f32>,
-	inverse_tokens: f32,
 }
 
 impl Validator {
@@ -52,7 +51,6 @@ impl Validator {
 			group: size(train.validation_batch().into())?,
 			// A sequence is a multiple of 32 tokens: no tile of losses holds two.
 			partials: vec![0.0; size(all_tokens / 32)?],
-			inverse_tokens: schedule::reciprocal(all_tokens),
 		})
 	}
 
@@ -66,7 +64,7 @@ impl Validator {
 		&self.runner.layout
 	}
 
-	/// Mean cross-entropy over all held-out sequences, nats per token. `sequence(i, tokens)` fills in the `seq_len + 1`
+	/// Mean cross-entropy over the targets that count of all held-out sequences, nats per token; 0 if there are none. `sequence(i, tokens)` fills in the `seq_len + 1`
 	/// tokens of held-out sequence i.
 	///
 	/// # Errors
@@ -80,16 +78,18 @@ impl Validator {
 		// Zeros follow the group's partial sums up to a whole row.
 		let first = self.runner.range(self.runner.job.loss).start;
 		let loss = first..first + self.group * (per_sequence - 1) / 32;
-		let mut numbers = 0..self.sequences;
+		let (mut numbers, mut targets) = (0..self.sequences, 0u64);
 		for partials in self.partials.chunks_exact_mut(loss.len()) {
 			for (tokens, number) in self.tokens.chunks_exact_mut(per_sequence).zip(&mut numbers) {
 				sequence(number, tokens).map_err(|source| ValidationError::Source { sequence: number, source })?;
 			}
 			self.runner.load(arena, &self.tokens).map_err(ValidationError::Step)?;
+			targets = targets.saturating_add(self.runner.target_count());
 			self.runner.run(arena, 0..self.runner.plan.stages().len(), None);
 			partials.copy_from_slice(&arena[loss.clone()]);
 		}
-		let mean = self.runner.exec.tree_sum(&mut self.partials) * self.inverse_tokens;
+		let inverse_count = if targets == 0 { 0.0 } else { schedule::reciprocal(targets) };
+		let mean = self.runner.exec.tree_sum(&mut self.partials) * inverse_count;
 		if mean.is_finite() {
 			Ok(mean)
 		} else {
@@ -106,20 +106,24 @@ mod tests {
 		trace::Trace,
 	};
 	use core::convert::Infallible;
-	use neuroshard_graph::init::theta_0;
+	use neuroshard_graph::{corpus::MASK, init::theta_0};
 
 	#[test]
 	fn the_loss_of_a_batch_is_that_of_its_step_with_logits_of_any_number_of_rows_at_a_time() {
-		for (batch, tied) in [(3, true), (3, false), (130, true)] {
+		// Some tokens, and all, are no targets.
+		let cases = [(3, true, 0), (3, false, 0), (130, true, 0), (3, true, 2), (130, true, 3), (3, true, 1)];
+		for (batch, tied, masked) in cases {
 			let model = ModelConfig { tied, ..ModelConfig::tiny() };
-			let train = TrainConfig { batch, validation_sequences: batch, ..TrainConfig::tiny() };
+			let train = TrainConfig { batch, validation_sequences: batch, masked: masked > 0, ..TrainConfig::tiny() };
 			let layout = ParamLayout::new(&model).unwrap();
 			let (theta, zeros) = (theta_0(&model, &layout, &train.seed), vec![0.0; layout.len()]);
 			let places = 0..batch * (train.seq_len + 1);
-			let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab).collect();
+			let mask = |place: u32| if masked > 0 && place.is_multiple_of(masked) { MASK } else { 0 };
+			let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab | mask(place)).collect();
 			let exec = Arc::new(Exec::new(2).unwrap());
 			let trace = Trace::step(&exec, &model, &train, [&theta, &zeros, &zeros], &tokens, 0, 0).unwrap();
 			let expected = trace.tensor(trace.plan().job.unwrap().loss)[0];
+			assert_eq!(expected == 0.0, masked == 1);
 			for rows in [32, 64, 96] {
 				let mut validator = Validator::new(exec.clone(), &model, &train).unwrap();
 				validator.runner.logit_rows = rows;

@@ -125,6 +125,10 @@ kernels! {
 	fn cross_entropy_backward<I>(logits: &mut [f32], vocab: usize, targets: &[u32], max: &[f32], sum: &[f32], inv_n: f32) {
 		let factor = I::splat(inv_n);
 		for (row, logits) in logits.chunks_exact_mut(vocab).enumerate() {
+			if targets[row] == neuroshard_kernels::scalar::NO_TARGET {
+				logits.fill(0.0);
+				continue;
+			}
 			let inv = 1.0 / sum[row];
 			let target = targets[row] as usize;
 			let at_target = neuroshard_kernels::math::exp(logits[target] - max[row]) * inv;

@@ -10,7 +10,10 @@ use neuroshard_graph::{
 	resume::SIDE,
 	tiles::{tile_count, write_tile},
 };
-use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
+use neuroshard_kernels::{
+	schedule::reciprocal_count,
+	shape::{MatDims, Start, SEGMENT},
+};
 use std::{
 	ops::Range,
 	sync::{Arc, PoisonError},
@@ -87,10 +90,24 @@ impl Trace {
 	}
 
 	/// Makes the gradient of rows `at` of the logits, from their maxima and sums.
-	fn logits_back(&self, streamed: Streamed, batch: &Batch, at: &Range<usize>, [max, sum]: [&[f32]; 2], logits: &mut [f32]) {
+	fn logits_back(
+		&self,
+		streamed: Streamed,
+		(batch, inverse_count): (&Batch, f32),
+		at: &Range<usize>,
+		[max, sum]: [&[f32]; 2],
+		logits: &mut [f32],
+	) {
 		let (targets, vocab) = (&batch.targets[at.clone()], logits.len() / at.len());
-		self.exec.cross_entropy_backward(logits, vocab, targets, max, sum, self.parameters.inverse_tokens);
+		self.exec.cross_entropy_backward(logits, vocab, targets, max, sum, inverse_count);
 		self.mistaken(streamed.back, batch.targets.len() * vocab, at.start * vocab, logits);
+	}
+
+	/// One by the number of targets that count.
+	fn inverse_count(&self, streamed: Streamed, arena: &[f32]) -> f32 {
+		let count = self.plan.stages().get(streamed.back).and_then(|stage| self.plan.inputs(stage).get(4));
+		let count = count.and_then(|&(id, _)| self.values(id, arena).first());
+		count.map_or(self.parameters.inverse_tokens, |&count| reciprocal_count(count))
 	}
 
 	/// Activations and weights that logits are made of.
@@ -104,6 +121,7 @@ impl Trace {
 		let [max, sum, loss, dh, dw] = outputs else { return };
 		let (exec, tokens, stages) = (&self.exec, batch.targets.len(), streamed.kept_stages());
 		let [h, w] = self.head(streamed, arena);
+		let batch_of = (batch, self.inverse_count(streamed, arena));
 		let dim = h.len() / tokens;
 		let vocab = w.len() / dim;
 		let mut block = vec![0.0; streamed.rows.min(tokens) * vocab];
@@ -120,7 +138,7 @@ impl Trace {
 			self.mistaken(stages[1], tokens, at.start, sum);
 			exec.cross_entropy_loss(logits, vocab, targets, max, sum, loss);
 			self.mistaken(stages[2], tokens, at.start, loss);
-			self.logits_back(streamed, batch, &at, [max, sum], logits);
+			self.logits_back(streamed, batch_of, &at, [max, sum], logits);
 			hashes[1].extend(self.band_hashes(logits, vocab));
 			let (h, dh) = (&h[wide.clone()], &mut dh[wide]);
 			exec.matmul_nn(MatDims { m: at.len(), n: dim, k: vocab }, logits, w, dh, Start::Zero);
@@ -165,7 +183,7 @@ impl Trace {
 			let mut band = self.band(logits, row)?.to_vec();
 			let kept = streamed.kept(&self.plan);
 			let [max, sum] = [0, 1].map(|number| kept.get(number).map(|&id| &self.tensor(id)[at.clone()]).unwrap_or_default());
-			self.logits_back(streamed, batch, &at, [max, sum], &mut band);
+			self.logits_back(streamed, (batch, self.inverse_count(streamed, &self.arena)), &at, [max, sum], &mut band);
 			band
 		};
 		let band = Arc::new(band);
@@ -180,7 +198,7 @@ mod tests {
 		exec::{Arena, Exec},
 		trace::{Mistake, Trace},
 	};
-	use neuroshard_graph::{graph::TensorId, init::theta_0, layout::ParamLayout, ModelConfig, TrainConfig};
+	use neuroshard_graph::{corpus::MASK, graph::TensorId, init::theta_0, layout::ParamLayout, ModelConfig, TrainConfig};
 	use std::sync::Arc;
 
 	/// A traced step with logits of so many rows at a time, or all of them kept.
@@ -188,7 +206,9 @@ mod tests {
 		let (exec, layout) = (Arc::new(Exec::new(2).unwrap()), ParamLayout::new(model).unwrap());
 		let state = [theta_0(model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]].map(Arc::new);
 		let places = 0..train.batch * (train.seq_len + 1);
-		let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab).collect();
+		let masked = |place: u32| train.masked && (place < 40 || place.is_multiple_of(3));
+		let mask = |place| if masked(place) { MASK } else { 0 };
+		let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab | mask(place)).collect();
 		let mut trace = Trace::of_step(&exec, model, train, state, &tokens, (0, 0), mistake).unwrap();
 		trace.streamed = trace.streamed.and_then(|streamed| rows.map(|rows| super::Streamed { rows, ..streamed }));
 		trace.computed(Arena::new(2_000), 0)
@@ -208,9 +228,10 @@ mod tests {
 
 	#[test]
 	fn a_step_is_traced_alike_with_logits_of_any_number_of_rows_at_a_time_and_none_are_kept() {
-		for (batch, vocab, tied) in [(3, 320, true), (3, 64, false), (130, 64, true), (264, 64, false)] {
+		let cases = [(3, 320, true, false), (3, 64, false, true), (130, 64, true, false), (130, 64, true, true), (264, 64, false, false)];
+		for (batch, vocab, tied, masked) in cases {
 			let model = ModelConfig { vocab, tied, ..ModelConfig::tiny() };
-			let train = TrainConfig { batch, ..TrainConfig::tiny() };
+			let train = TrainConfig { batch, masked, ..TrainConfig::tiny() };
 			let kept = trace(&model, &train, None, None);
 			for rows in [32, 64, 96, 4_096] {
 				let streamed = trace(&model, &train, Some(rows), None);
@@ -228,17 +249,23 @@ mod tests {
 
 	#[test]
 	fn a_mistake_with_logits_has_the_same_consequences_with_any_number_of_rows_at_a_time() {
-		let (model, train) = (ModelConfig { vocab: 96, ..ModelConfig::tiny() }, TrainConfig { batch: 3, ..TrainConfig::tiny() });
-		let right = trace(&model, &train, Some(32), None);
+		let model = ModelConfig { vocab: 96, ..ModelConfig::tiny() };
+		for masked in [false, true] {
+			mistakes_have_the_same_consequences(&model, &TrainConfig { batch: 3, masked, ..TrainConfig::tiny() });
+		}
+	}
+
+	fn mistakes_have_the_same_consequences(model: &ModelConfig, train: &TrainConfig) {
+		let right = trace(model, train, Some(32), None);
 		let streamed = right.streamed.unwrap();
 		for stage in streamed.kept_stages().into_iter().chain([streamed.first, streamed.back]) {
 			// Of the second block, and modulo the length.
 			for element in [40, 33 * 96 + 5, u64::MAX / 3] {
 				let mistake = Mistake { step: 0, stage: u32::try_from(stage).unwrap(), output: 0, element, mask: 1 << 22 };
-				let kept = trace(&model, &train, None, Some(mistake));
+				let kept = trace(model, train, None, Some(mistake));
 				assert!(!same(&kept, &right), "stage {stage}: a mistake is seen");
 				for rows in [32, 96] {
-					assert!(same(&kept, &trace(&model, &train, Some(rows), Some(mistake))), "stage {stage}, {rows} rows at a time");
+					assert!(same(&kept, &trace(model, train, Some(rows), Some(mistake))), "stage {stage}, {rows} rows at a time");
 				}
 			}
 		}

@@ -4,7 +4,7 @@ use super::Trace;
 use crate::exec::{Arena, Exec, SetupError, StepError};
 use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
-	corpus::known,
+	corpus::{id, target},
 	graph::{Extent, Op, Product, Stage},
 	plan::Plan,
 	resume::Parameters,
@@ -84,9 +84,9 @@ impl Batch {
 		}
 		let sequences = || tokens.chunks_exact(seq + 1);
 		let (cos, sin) = model.rope_tables(seq);
-		let id = |&token: &u32| known(token, model.vocab);
-		let ids = sequences().flat_map(|s| &s[..seq]).map(id).collect();
-		let targets = sequences().flat_map(|s| &s[1..]).map(id).collect();
+		let masked = parameters.masked;
+		let ids = sequences().flat_map(|s| &s[..seq]).map(|&token| id(token, model.vocab, masked)).collect();
+		let targets = sequences().flat_map(|s| &s[1..]).map(|&token| target(token, model.vocab, masked)).collect();
 		let (heads, kv_heads, head_dim) = (parameters.heads, parameters.kv_heads, parameters.head_dim);
 		Ok(Self { tokens: tokens.to_vec(), ids, targets, cos, sin, attention: AttentionDims { batch, seq, heads, kv_heads, head_dim } })
 	}
@@ -157,6 +157,11 @@ impl Trace {
 			exec.copy(input(number), out);
 			Start::Existing
 		};
+		// One by the number of targets that count, which is an optional input.
+		let inverse_count = |number: usize| match values.get(number) {
+			Some(count) => schedule::reciprocal_count(count[0]),
+			None => parameters.inverse_tokens,
+		};
 		let out = match (stage.op, outputs) {
 			(_, [out]) => out,
 			(Op::SwigluBack, [gate, up]) => return exec.swiglu_backward(input(0), input(1), input(2), gate, up),
@@ -209,10 +214,11 @@ impl Trace {
 				exec.score_back(input(0), input(1), cols, input(2), scale, out);
 			}
 			Op::Swiglu => exec.swiglu_forward(input(0), input(1), out),
+			Op::CountTargets => scalar::count_targets(&batch.targets, out),
 			Op::LossRows => exec.cross_entropy_loss(input(0), vocab, &batch.targets, input(2), input(3), out),
 			Op::LossBack => {
 				exec.copy(input(0), out);
-				exec.cross_entropy_backward(out, vocab, &batch.targets, input(2), input(3), parameters.inverse_tokens);
+				exec.cross_entropy_backward(out, vocab, &batch.targets, input(2), input(3), inverse_count(4));
 			}
 			Op::TileSums => {
 				let x = input(0);
@@ -228,7 +234,7 @@ impl Trace {
 					*out = lanes.finish();
 				}
 			}
-			Op::MeanLoss => out[0] = input(0)[0] * parameters.inverse_tokens,
+			Op::MeanLoss => out[0] = input(0)[0] * inverse_count(1),
 			Op::RmsBackStats => exec.rms_backward_stats(input(0), input(1), input(3), input(2), out),
 			Op::RmsBackApply => {
 				let start = start(5, out);

@@ -3,7 +3,7 @@
 use super::Lcg;
 use neuroshard_compute::recorder::{Chunk, Library};
 use neuroshard_graph::{
-	corpus::{Corpus, TokenWidth, Window},
+	corpus::{Corpus, TokenWidth, Window, MASK},
 	merkle::{merkle_root, prove, Hash},
 	tiles::{leaf_hash, LEAF_BYTES},
 };
@@ -18,7 +18,18 @@ impl Text {
 	pub fn random(shards: usize, tokens_per_shard: usize, vocab: u32, seed: u64) -> Self {
 		let mut random = Lcg(seed);
 		let mut shard = || (0..tokens_per_shard).map(|_| random.next() % vocab).collect();
-		Self { shards: (0..shards).map(|_| shard()).collect(), width: TokenWidth::of(vocab) }
+		Self { shards: (0..shards).map(|_| shard()).collect(), width: TokenWidth::of(vocab, false) }
+	}
+
+	/// The same text with a mask: about half of its tokens are targets, and none of the first sixteenth of each shard.
+	pub fn masked(self, seed: u64) -> Self {
+		let mut random = Lcg(seed);
+		let mut masked = |shard: Vec<u32>| -> Vec<u32> {
+			let first = shard.len() / 16;
+			let mask = |(place, token)| if place < first || random.next() % 2 == 0 { token | MASK } else { token };
+			shard.into_iter().enumerate().map(mask).collect()
+		};
+		Self { shards: self.shards.into_iter().map(&mut masked).collect(), width: TokenWidth::Four }
 	}
 
 	fn leaves(&self, shard: &[u32]) -> Vec<Box<[u8; LEAF_BYTES]>> {

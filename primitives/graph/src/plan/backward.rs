@@ -159,7 +159,8 @@ impl Builder {
 		let at = Temporaries::new(self, sizes)?;
 		let stream = self.buffer(sizes.tokens, sizes.dim)?;
 		let d_logits = self.in_place(head.logits)?;
-		self.stage(Op::LossBack, rows([head.logits, values.targets, head.max, head.sum]), &[d_logits])?;
+		let count = values.count.map(|count| (count, Access::Whole));
+		self.stage(Op::LossBack, rows([head.logits, values.targets, head.max, head.sum]).into_iter().chain(count), &[d_logits])?;
 		let dh = self.back(d_logits, params.head, None, at.dh)?;
 		let head_grad = self.product(Product::Tn, d_logits, head.h, None, grads.head)?;
 		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm, grads.norm], at.k, None, stream)?;
@@ -208,10 +209,11 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	let second = builder.vector(Some(second_moment))?;
 	let grads = Params::new(&sizes, builder.parameters(Some(gradient))?)?;
 
-	let forward = builder.forward(&sizes, &params, keep)?;
+	let forward = builder.forward(&sizes, &params, keep, train.masked)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
 	let loss = builder.fresh(1, 1)?;
-	builder.stage(Op::MeanLoss, rows([sum]), &[loss])?;
+	let count = forward.count.map(|count| (count, Access::Whole));
+	builder.stage(Op::MeanLoss, rows([sum]).into_iter().chain(count), &[loss])?;
 	let gradients = builder.backward(&sizes, &params, &grads, &forward)?;
 
 	let partials = builder.partials(builder.plan.vector_len())?;
@@ -224,6 +226,6 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 
 	let logits = builder.logits_block(&sizes, true)?;
 	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_stage });
-	builder.plan.job = Some(ArenaJob { sizes, loss, logits, update });
+	builder.plan.job = Some(ArenaJob { sizes, loss, logits, masked: train.masked, update });
 	Ok(builder.finish())
 }

@@ -144,6 +144,8 @@ struct Logits {
 pub(super) struct Forward {
 	pub tokens: TensorId,
 	pub targets: TensorId,
+	/// `[1, 1]` number of targets that count, where it is not that of all tokens.
+	pub count: Option<TensorId>,
 	pub layers: Vec<LayerValues>,
 	pub head: HeadValues,
 }
@@ -291,19 +293,34 @@ impl Builder {
 		Ok(LogitsBlock { offset, rows, later })
 	}
 
-	/// Forward pass and losses.
-	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: Keep) -> Result<Forward, ConfigError> {
+	/// Forward pass and losses. `count`: the targets that count are counted, before there are logits.
+	pub(super) fn forward(&mut self, sizes: &Sizes, params: &Params, keep: Keep, count: bool) -> Result<Forward, ConfigError> {
 		let n = sizes.tokens;
 		let tokens = self.tensor(n, 1, Place::External)?;
 		let targets = self.tensor(n, 1, Place::External)?;
+		let count = count.then(|| self.count(targets)).transpose()?;
 		let Logits { layers, x, norm, h, logits } = self.logits(sizes, params, tokens, keep)?;
 		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
 		self.stage(Op::RowMax(Extent::Row), rows([logits]), &[max])?;
 		self.stage(Op::ExpSum(Extent::Row), rows([logits, max]), &[sum])?;
 		self.stage(Op::LossRows, rows([logits, targets, max, sum]), &[loss])?;
-		let loss_tiles = self.partials(n.div_ceil(TILE))?;
-		self.stage(Op::TileSums, whole([loss]), &[loss_tiles])?;
-		Ok(Forward { tokens, targets, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
+		let loss_tiles = self.tile_sums(loss)?;
+		Ok(Forward { tokens, targets, count, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
+	}
+
+	/// Partial sums of a column, in rows of 32.
+	fn tile_sums(&mut self, x: TensorId) -> Result<TensorId, ConfigError> {
+		let tiles = self.partials(self.info(x)?.rows.div_ceil(TILE))?;
+		self.stage(Op::TileSums, whole([x]), &[tiles])?;
+		Ok(tiles)
+	}
+
+	/// The number of targets that count.
+	fn count(&mut self, targets: TensorId) -> Result<TensorId, ConfigError> {
+		let counts = self.fresh(self.info(targets)?.rows, 1)?;
+		self.stage(Op::CountTargets, rows([targets]), &[counts])?;
+		let tiles = self.tile_sums(counts)?;
+		self.tree_sum(tiles)
 	}
 }
 
@@ -313,9 +330,9 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let mut builder = Builder::new(model)?;
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
-	let forward = builder.forward(&sizes, &params, Keep::Nothing)?;
+	let forward = builder.forward(&sizes, &params, Keep::Nothing, false)?;
 	let logits = builder.logits_block(&sizes, false)?;
-	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, update: None });
+	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, masked: train.masked, update: None });
 	Ok(builder.finish())
 }
 

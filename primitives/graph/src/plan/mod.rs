@@ -124,6 +124,8 @@ pub struct ArenaJob {
 	pub loss: TensorId,
 	/// Where logits are while they are needed.
 	pub logits: LogitsBlock,
+	/// Whether tokens say which of them are targets.
+	pub masked: bool,
 	/// Of a training step.
 	pub update: Option<Update>,
 }
@@ -226,7 +228,7 @@ impl Plan {
 	}
 
 	/// Forward pass and losses of [`TrainConfig::validation_batch`] held-out sequences. The arena begins with the
-	/// parameters. The validation loss is the tree sum of all groups' partial sums times `1 / tokens`.
+	/// parameters. The validation loss is the tree sum of all groups' partial sums times one by the number of targets that count, or 0 without any.
 	///
 	/// # Errors
 	/// Those of [`TrainConfig::validate`].

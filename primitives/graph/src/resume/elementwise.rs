@@ -71,7 +71,7 @@ impl Piece<'_> {
 					out = up;
 				}
 			}
-			Op::MeanLoss => out[0] = self.here(0, leaves)?[0] * self.parameters.inverse_tokens,
+			Op::MeanLoss => out[0] = self.here(0, leaves)?[0] * self.inverse_count(1, leaves)?,
 			Op::ClipScale => out[0] = scalar::clip_scale(self.here(0, leaves)?[0], self.parameters.clip),
 			Op::AdamW => {
 				let [mut p, mut m, mut v] = [self.here(0, leaves)?, self.here(1, leaves)?, self.here(2, leaves)?];

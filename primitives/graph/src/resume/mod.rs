@@ -171,7 +171,7 @@ impl<'a> Job<'a> {
 		let sequence = self.parameters.sequence_tiles();
 		let count = match stage.op {
 			Op::Init | Op::RmsApply | Op::AddBias | Op::Rope { .. } | Op::RopeBack { .. } | Op::Softmax | Op::Swiglu | Op::SwigluBack => 1,
-			Op::Gather | Op::LossRows | Op::MeanLoss | Op::LossBack | Op::RmsBackApply | Op::ScoreBack => 1,
+			Op::Gather | Op::CountTargets | Op::LossRows | Op::MeanLoss | Op::LossBack | Op::RmsBackApply | Op::ScoreBack => 1,
 			Op::ClipScale | Op::AdamW | Op::Delta | Op::Residual(_) | Op::Nesterov => 1,
 			Op::Encode(_) => code::PIECES,
 			Op::RmsStats | Op::RmsBackStats => Heads::of(self.plan, stage, cell)?.tiles().div_ceil(WIDTH),
@@ -253,6 +253,7 @@ impl Piece<'_> {
 			Op::Product(kind) => self.product(kind, state, leaves),
 			Op::Gather => self.gather(leaves),
 			Op::ScatterAdd => self.scatter_add(state, leaves),
+			Op::CountTargets => self.count_targets(leaves),
 			Op::LossRows => self.loss_rows(leaves),
 			Op::LossBack => self.loss_back(leaves),
 			Op::RmsStats => self.rms_stats(state, leaves),

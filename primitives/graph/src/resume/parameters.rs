@@ -14,6 +14,8 @@ pub struct Parameters {
 	pub dim: usize,
 	/// Tokens of the vocabulary.
 	pub vocab: u32,
+	/// Whether tokens say which of them are targets of the loss.
+	pub masked: bool,
 	/// Tokens of a sequence.
 	pub seq: usize,
 	/// Query heads.
@@ -84,6 +86,7 @@ impl Parameters {
 		Ok(Self {
 			dim: size(model.dim)?,
 			vocab: model.vocab,
+			masked: train.masked,
 			seq: size(train.seq_len)?,
 			heads: size(model.heads)?,
 			kv_heads: size(model.kv_heads)?,
@@ -117,7 +120,7 @@ impl Parameters {
 		if tokens == 0 || !tokens.is_multiple_of(32) {
 			return Err(ConfigError::Dimension);
 		}
-		Ok(Self { seq, inverse_tokens: reciprocal(tokens.into()), ..Self::new(model, train, 0, 0)? })
+		Ok(Self { seq, masked: false, inverse_tokens: reciprocal(tokens.into()), ..Self::new(model, train, 0, 0)? })
 	}
 
 	/// Tiles of a sequence.

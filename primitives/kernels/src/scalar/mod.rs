@@ -25,7 +25,7 @@ pub use bias::{add_bias, column_sums};
 pub use code::{cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_scale, top_decode, top_encode, top_entries, INT8_CODE};
 pub use embedding::{embedding_gather, embedding_scatter_add};
 pub use int8::{matmul_int8, Group};
-pub use loss::{cross_entropy_backward, cross_entropy_loss, cross_entropy_stats};
+pub use loss::{count_targets, cross_entropy_backward, cross_entropy_loss, cross_entropy_stats, NO_TARGET};
 pub use norm::{rms_apply, rms_backward_apply, rms_backward_stats, rms_stats, rms_weight_grad, row_groups, RmsBackward};
 pub use optimizer::{adamw, clip_scale, nesterov};
 pub use product::{matmul_nn, matmul_nt, matmul_tn};

@@ -17,7 +17,7 @@ fn dataset(folder: &Path, foreign: bool) -> Dataset {
 	// 3,000 tokens are 6,000 bytes, in a file of two chunks.
 	let shape = DatasetShape { tokens_per_shard: 3_000, shard_count: 2, held_out: 1 };
 	let corpus = Corpus { root: [0; 32], shards: 2, tokens_per_shard: 3_000, width: TokenWidth::Two };
-	let loader = Loader::new(folder, shape, 288).unwrap();
+	let loader = Loader::new(folder, shape, TokenWidth::Two).unwrap();
 	let shard_roots = [root(0), root(1)].into();
 	Dataset { id: 0, folder: folder.to_path_buf(), foreign, shard_roots, corpus, checked: Arc::default(), loader }
 }

@@ -76,6 +76,7 @@ fn config() -> RunConfig {
 			outer_beta: zero,
 			aggregator: Aggregator::Mean,
 			validation_sequences: 1,
+			masked: false,
 		},
 		genesis_root: H256::repeat_byte(0x90),
 		start: RunStart::Seed,
