@@ -57,11 +57,9 @@ pub fn false_work(
 		}
 		Deed::WrongMask => {
 			let loader = fault.reader(round, loader.clone());
-			Training::start(engine, checkpoint, &loader, place, seed)?
-				.with_base(base.map(|base| base.params.as_slice()))
-				.with_residual(residual)
-				.run(&AtomicBool::new(false), |_| {})
-				.map(Some)
+			let training = Training::start(engine, checkpoint, &loader, place, seed)?.with_base(base.map(|base| base.params.as_slice()));
+			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {})?;
+			Ok(Some(trained))
 		}
 		Deed::BitFlip | Deed::Silence => {
 			let windows = Windows::new(engine, loader, seed, place);
