@@ -190,12 +190,12 @@ mod tests {
 		let (mut h, w) = (fill(96 * 32, 1), fill(64 * 32, 2));
 		(h[40 * 32], h[70 * 32 + 3]) = (f32::NAN, f32::INFINITY);
 		let exec = Exec::new(2).unwrap();
-		let head = Head { h: &h, w: &w, targets: &[NO_TARGET; 96] };
+		let head = Head { h: &h, w: &w, targets: &[NO_TARGET; 96], first: 0, tokens: 96 };
 		let [_, _, loss, dh, _] = found(&exec, head, shape, 32, true);
 		assert!(loss.iter().chain(&dh).all(|&bits| bits == 0));
 		let mut targets = [NO_TARGET; 96];
 		targets[50] = 7;
-		let [_, _, loss, dh, _] = found(&exec, Head { h: &h, w: &w, targets: &targets }, shape, 32, true);
+		let [_, _, loss, dh, _] = found(&exec, Head { h: &h, w: &w, targets: &targets, first: 0, tokens: 96 }, shape, 32, true);
 		let rows: Vec<usize> =
 			(0..96).filter(|row| loss[*row] != 0 || dh[row * 32..(row + 1) * 32].iter().any(|&bits| bits != 0)).collect();
 		assert_eq!(rows, [50]);
