@@ -125,7 +125,7 @@ impl Prepared {
 			let layout = ParamLayout::new(&imported.model).map_err(|error| Error::Setup(error.to_string()))?;
 			let checkpoint = Checkpoint::load(&out, &layout, threads)?.filter(|_| imported.model == self.model).ok_or_else(other)?;
 			let mut engine = Engine::new(&self.model, &self.train, threads)?;
-			let loader = Loader::new(&self.folder, self.manifest.shape, self.manifest.vocab)?;
+			let loader = Loader::new(&self.folder, self.manifest.shape, self.manifest.width())?;
 			self.first_loss = validation_loss(&mut engine, &checkpoint.params, &loader)?.get();
 			let Header { params, momentum, .. } = checkpoint.header;
 			(self.start, self.genesis_root) = (RunStart::Given { params, momentum, of: None }, checkpoint.header.root());
