@@ -15,7 +15,7 @@ use frame_system::{Call as SystemCall, CheckWeight};
 use neuroshard_graph::{
 	answer::MAX_TEXT,
 	game::{Contents, Entry, Move, MAX_LIST},
-	witness::MAX_WITNESS,
+	witness::{MAX_CHOICE, MAX_WITNESS},
 };
 use neuroshard_runtime::{
 	configs::{RuntimeBlockLength, RuntimeBlockWeights},
@@ -108,6 +108,7 @@ fn longest_moves() -> Vec<Move> {
 		Move::Aggregate { before: [[7; 32]; 2], after: [[7; 32]; 2], gradient: [7; 32], nodes: list() },
 		Move::Step { index: 1, before: Some(entry()), after: entry() },
 		Move::Piece { piece: 1, before: Some(entry()), after: Some(entry()), witness: vec![7; MAX_WITNESS] },
+		Move::Choice { index: 1, witness: vec![7; MAX_CHOICE] },
 	]
 }
 

@@ -13,7 +13,7 @@ use neuroshard_graph::{
 	answer::MAX_TEXT,
 	game::{Contents, Entry, Move, Position, MAX_LIST},
 	plan::Plan,
-	witness::MAX_WITNESS,
+	witness::{choice_len, MAX_WITNESS},
 	Aggregator, Class, ConfigError, ParamLayout,
 };
 use neuroshard_types::{
@@ -272,7 +272,8 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	Ok([game(work, pieces), game(checkpoint, pieces_of_outer)])
 }
 
-/// The moves of the defender, and of the challenger, in the longest game about an answer: about a tile of one of the largest nodes.
+/// The moves of the defender, and of the challenger, in the longest game about an answer: about a tile of one of the largest nodes, but with a choice at its end
+/// where that has the larger witness.
 fn answer_game(model: &ModelConfig) -> [Vec<Move>; 2] {
 	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
 	let longest = model.max_seq.min(MAX_TEXT);
@@ -283,7 +284,10 @@ fn answer_game(model: &ModelConfig) -> [Vec<Move>; 2] {
 	});
 	let entry = || Entry { hash: [0; 32], proof: vec![[0; 32]; 32] };
 	let (node, hash) = (Move::Node { index: 0, root: entry() }, Move::Hash { index: 0, entry: entry() });
-	let witness = Move::Piece { piece: 0, before: Some(entry()), after: Some(entry()), witness: vec![0; MAX_WITNESS] };
+	let witness = match choice_len(model.vocab, longest) {
+		len if len > MAX_WITNESS => Move::Choice { index: 0, witness: vec![0; len] },
+		_ => Move::Piece { piece: 0, before: Some(entry()), after: Some(entry()), witness: vec![0; MAX_WITNESS] },
+	};
 	// A list that does not fit a move takes another one, and the choice in it.
 	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
 	let read = Move::Read { start: [[0; 32]; 2], nodes: list(nodes) };
@@ -405,6 +409,10 @@ mod tests {
 		let read = 32 * u128::from(Plan::reading(&config().model, 128, Class::ExactF32).unwrap().listed_nodes());
 		assert!(defence > read && defence < read + 50_000, "{defence}");
 		let witness = MAX_WITNESS as u128;
+		assert!(challenge > witness && challenge < witness + 10_000, "{challenge}");
+		// A row of 2^18 logits is opened with four bytes each, and the text.
+		let wide = ModelConfig { vocab: 1 << 18, ..config().model };
+		let (challenge, witness) = (at.answer_fees(&wide).await.unwrap().challenge, (1 << 20) + 4 * 128);
 		assert!(challenge > witness && challenge < witness + 10_000, "{challenge}");
 		// A text of the greatest length has lists that take a second move.
 		let longest = ModelConfig { max_seq: MAX_TEXT, ..config().model };

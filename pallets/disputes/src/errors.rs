@@ -41,7 +41,7 @@ mod errors {
 		ClaimFell,
 		/// What the claim is judged by is gone, so that nothing can be judged. The game ends by itself, and the bond comes back.
 		RecordGone,
-		/// A list has more than 16,384 hashes, a proof more than 14, or a witness more than 256 KiB. Send what the position asks for, and
+		/// A list has more than 16,384 hashes, a proof more than 14, or a witness more than 256 KiB, about a choice 1,088 KiB. Send what the position asks for, and
 		/// no more.
 		TooLong,
 		/// The game stands elsewhere than where this move answers: it was made on another fork, or sent twice. Read the game again by the
@@ -104,7 +104,7 @@ mod errors {
 		NotDemanded,
 		/// The tokens are not those of the receipt. Send prompt and answer as they were read and given, token by token.
 		WrongText,
-		/// No dispute could be opened about this answer: its receipt names no run of this chain, or its text or vocabulary is larger than a dispute can judge.
+		/// No dispute could be opened about this answer: its receipt names no run of this chain, or its text is longer than a dispute can judge.
 		/// Answer nothing of that kind.
 		Undisputable,
 		/// This receipt is not the one that was paid for in this place. Send the receipt of that place, the root of those before it, and the hashes of all behind

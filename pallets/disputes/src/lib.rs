@@ -665,9 +665,11 @@ pub mod pallet {
 
 		/// Weight of a move in a game about a claim that is judged by so many records.
 		pub(crate) fn weight_of(action: &Move, records: u32) -> Weight {
-			let read = || T::WeightInfo::play(u32::try_from(action.volume()).unwrap_or(u32::MAX), records);
+			let bytes = u32::try_from(action.volume()).unwrap_or(u32::MAX);
+			let read = || T::WeightInfo::play(bytes, records);
 			match action {
-				Move::Piece { .. } | Move::Choice { .. } => T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()),
+				Move::Piece { .. } => T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()),
+				Move::Choice { .. } => T::WeightInfo::choice(bytes, records).saturating_add(T::WeightInfo::decide()),
 				Move::Outer { .. } => read().saturating_add(T::WeightInfo::decide()),
 				_ => read(),
 			}

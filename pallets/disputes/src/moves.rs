@@ -6,7 +6,7 @@ use codec::Encode;
 use frame_support::ensure;
 use neuroshard_graph::{
 	game::{Entry, GameError, Move, Outcome, MAX_LIST},
-	witness::MAX_WITNESS,
+	witness::{MAX_CHOICE, MAX_WITNESS},
 	Hash,
 };
 use neuroshard_types::{
@@ -83,9 +83,7 @@ impl<T> From<GameError> for Error<T> {
 			GameError::Entry => Self::WrongEntry,
 			GameError::Place => Self::NoSuchPlace,
 			GameError::Witness(_) => Self::BadWitness,
-			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Vocabulary | GameError::Settings => {
-				Self::Unjudgeable
-			}
+			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Settings => Self::Unjudgeable,
 		}
 	}
 }
@@ -103,7 +101,7 @@ fn fits(action: &Move) -> bool {
 		Move::Node { root, .. } => entry(root),
 		Move::Hash { entry: one, .. } => entry(one),
 		Move::Piece { before, after, witness, .. } => entries([before, after]) && witness.len() <= MAX_WITNESS,
-		Move::Choice { witness, .. } => witness.len() <= MAX_WITNESS,
+		Move::Choice { witness, .. } => witness.len() <= MAX_CHOICE,
 	}
 }
 

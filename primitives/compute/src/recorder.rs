@@ -6,10 +6,10 @@ use neuroshard_graph::{
 	cell::{Address, Cell},
 	corpus::Corpus,
 	graph::TensorId,
-	merkle::{prove, prove_range, Hash},
+	merkle::{prove, Hash},
 	resume::{Leaves, Malformed, Tile, NUMBERS},
-	tiles::{bytes_of, LEAF_BYTES, QUARTER_BYTES},
-	witness::{Row, Tokens},
+	tiles::{bytes_of, leaf_hash, LEAF_BYTES, QUARTER_BYTES},
+	witness::{row_tile, Tokens},
 };
 use std::collections::BTreeMap;
 
@@ -87,15 +87,40 @@ pub fn record_reading(trace: &Trace, nodes: &[Hash], text: [&[u32]; 2], cell: Ce
 	record_piece(trace, nodes, Some(Opened::Text(text)), cell, piece)
 }
 
+/// Row `row` of the logits of a text that was read, as the bytes of its tiles: see [`neuroshard_graph::witness::check_choice`].
+///
+/// # Errors
+/// [`Malformed`] for a row that the plan does not have.
+fn row_bytes(trace: &Trace, row: u32) -> Result<Vec<u8>, Malformed> {
+	let mut bytes = bytes_of(trace.logits(row).ok_or(Malformed)?);
+	bytes.resize(bytes.len().next_multiple_of(LEAF_BYTES), 0);
+	Ok(bytes)
+}
+
+/// Hashes of the tiles of row `row` of the logits of a text that was read.
+///
+/// # Errors
+/// [`Malformed`] for a row that the plan does not have.
+pub fn row_hashes(trace: &Trace, row: u32) -> Result<Vec<Hash>, Malformed> {
+	Ok(row_bytes(trace, row)?.as_chunks::<LEAF_BYTES>().0.iter().map(|tile| leaf_hash(tile)).collect())
+}
+
+/// The witness for tile `tile` of row `row` of the logits of a text that was read.
+///
+/// # Errors
+/// [`RecordError`] for a tile that the row does not have.
+pub fn record_row(trace: &Trace, nodes: &[Hash], row: u32, tile: u32) -> Result<Vec<u8>, RecordError> {
+	let mut recorder = Recorder { trace, nodes, tokens: None, lists: BTreeMap::new(), bytes: Vec::new() };
+	row_tile(trace.plan(), row, tile, &mut recorder)?;
+	Ok(recorder.bytes)
+}
+
 /// The witness for a choice that is made from row `row` of the logits of a text that was read.
 ///
 /// # Errors
 /// [`RecordError`] for a row that the plan does not have.
-pub fn record_choice(trace: &Trace, nodes: &[Hash], text: [&[u32]; 2], row: u32) -> Result<Vec<u8>, RecordError> {
-	let mut recorder = Recorder { trace, nodes, tokens: None, lists: BTreeMap::new(), bytes: Vec::new() };
-	recorder.write_text(text);
-	recorder.write_row(row)?;
-	Ok(recorder.bytes)
+pub fn record_choice(trace: &Trace, [prompt, answer]: [&[u32]; 2], row: u32) -> Result<Vec<u8>, RecordError> {
+	Ok([answer::bytes_of(prompt), answer::bytes_of(answer), row_bytes(trace, row)?].concat())
 }
 
 fn record_piece(trace: &Trace, nodes: &[Hash], tokens: Option<Opened<'_>>, cell: Cell, piece: u32) -> Result<Vec<u8>, RecordError> {
@@ -150,19 +175,6 @@ impl Recorder<'_> {
 				self.write(&[neuroshard_graph::merkle::blake2_256(other)]);
 			}
 		}
-		Ok(())
-	}
-
-	/// Row `row` of what the last stage writes, with its proofs.
-	fn write_row(&mut self, row: u32) -> Result<(), Malformed> {
-		let plan = self.trace.plan();
-		let (tensor, place) = (plan.last_output().ok_or(Malformed)?, Row::of(plan, row).ok_or(Malformed)?);
-		for col in 0..place.tiles {
-			self.write_quarter(tensor, row / 32, col, place.quarter)?;
-		}
-		let tiles = prove_range(&self.trace.node_hashes(place.node), place.first, place.tiles).ok_or(Malformed)?;
-		self.write(&tiles);
-		self.write(&prove(self.nodes, place.node).ok_or(Malformed)?);
 		Ok(())
 	}
 

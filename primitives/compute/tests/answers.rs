@@ -12,7 +12,7 @@ use common::{lively_theta, Lcg};
 use neuroshard_compute::{
 	exec::{Exec, Inference, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
 	player::{AnswerStory, Job, PlayError, Player, Story, Traced},
-	recorder::{record_choice, record_reading},
+	recorder::{record_choice, record_reading, record_row, row_hashes},
 	trace::{Mistake, Trace},
 };
 use neuroshard_graph::{
@@ -25,8 +25,8 @@ use neuroshard_graph::{
 	plan::Plan,
 	sampler::{sample, Counts, Sampling},
 	tiles::{bytes_of, leaf_hash},
-	witness::{check, check_choice, choice_len, Agreed, Question, Source, Verdict, WitnessError, MAX_WITNESS},
-	Class, ConfigError, Family, ModelConfig, ParamLayout, RopeScaling, TrainConfig, F32,
+	witness::{check, check_choice, check_row, choice_len, Agreed, Question, Source, Verdict, WitnessError, MAX_CHOICE, MAX_WITNESS},
+	Class, ConfigError, Family, ModelConfig, ParamLayout, RopeScaling, TrainConfig, F32, MAX_TRAINED_VOCAB,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -392,12 +392,18 @@ fn vandal(case: &Case, truth: &mut AnswerStory, random: &mut Lcg, position: &Pos
 	let entry = |index: usize| Some(Entry { hash: *posted.get(index)?, proof: prove(posted, index as u32)? });
 	let at = below(random, posted.len().max(1));
 	let mut action = match *position {
-		Position::PickRead { index, .. } if below(random, 3) == 0 => {
-			let traced = truth.trace(Job::Read).unwrap();
+		Position::PickRead { .. } if below(random, 3) == 0 => Move::Vector(if forge { random.next() % 2 } else { 0 }),
+		Position::PickRow { index, .. } => {
+			let Traced { trace, nodes } = truth.trace(Job::Read).unwrap();
 			let row = case.claim().row(index).unwrap();
-			let witness = record_choice(&traced.trace, &traced.nodes, case.text(), row).unwrap();
-			assert_eq!(choice_len(traced.trace.plan(), &case.claim(), index), Some(witness.len()));
-			Move::Choice { index: if forge { index ^ (random.next() % 2) } else { index }, witness }
+			if below(random, 2) == 0 {
+				let witness = record_row(trace, nodes, row, at as u32).unwrap();
+				Move::Piece { piece: at as u32, before: None, after: Some(entry(at)?), witness }
+			} else {
+				let witness = record_choice(trace, case.text(), row).unwrap();
+				assert_eq!(choice_len(case.model.vocab, (case.prompt.len() + case.answer.len()) as u32), witness.len());
+				Move::Choice { index: if forge { index ^ (random.next() % 2) } else { index }, witness }
+			}
 		}
 		Position::PickRead { .. } => Move::Node { index: at as u32, root: entry(at)? },
 		Position::PickHash { .. } => Move::Hash { index: at as u32, entry: entry(at)? },
@@ -550,7 +556,8 @@ fn liars_lose_and_honest_sides_never_do() {
 		assert!(record.witness <= MAX_WITNESS);
 		let how = match record.positions.last() {
 			Some(Position::PickPiece { .. }) => "piece",
-			Some(Position::PickRead { .. }) => "choice",
+			Some(Position::PickRow { .. }) => "row",
+			Some(Position::PickRead { .. }) => "nodes",
 			_ => "no move",
 		};
 		*ends.entry((lie, format!("{:?} ({how})", record.end))).or_default() += 1;
@@ -688,10 +695,75 @@ fn claims_that_cannot_be_judged_are_not_opened() {
 	let long = ModelConfig { max_seq: 1 << 15, heads: 1, dim: 32, ..case.model.clone() };
 	let text = |prompt| Case { model: long.clone(), prompt: vec![1; prompt], ..case.clone() };
 	assert_eq!((open(&text(16_378), 0).is_ok(), open(&text(16_379), 0)), (true, Err(GameError::Text)));
-	// Larger vocabularies have room for shorter texts.
-	let vocab = |vocab, prompt| Case { model: ModelConfig { vocab, ..long.clone() }, ..text(prompt) };
-	assert_eq!((open(&vocab(5_504, 16_378), 0).is_ok(), open(&vocab(5_632, 16_378), 0)), (true, Err(GameError::Vocabulary)));
-	assert_eq!((open(&vocab(7_360, 32), 0).is_ok(), open(&vocab(7_488, 32), 0)), (true, Err(GameError::Vocabulary)));
+	// Every vocabulary that is trained has room beside the longest text.
+	let vocab = |vocab| Case { model: ModelConfig { vocab, ..long.clone() }, ..text(16_378) };
+	assert_eq!(open(&vocab(MAX_TRAINED_VOCAB), 0), Ok(Position::Read { index: 0 }));
+	assert_eq!(open(&vocab(MAX_TRAINED_VOCAB + 32), 0), Err(GameError::Config(ConfigError::TooLarge)));
+	assert_eq!(choice_len(MAX_TRAINED_VOCAB, 16_384), MAX_CHOICE);
+}
+
+/// The row of a wrong token of an answer, with what both sides have posted before. The vocabulary has a second tile that is not full.
+fn large_case() -> Case {
+	let model = ModelConfig { vocab: 1_056, dim: 32, layers: 1, heads: 1, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
+	let mut case = Case::new(model, 5, (0..29).map(|token| token * 37 % 1_056).collect()).answered(4);
+	case.answer[2] = (case.answer[2] + 1) % 1_056;
+	case
+}
+
+#[test]
+fn a_row_of_logits_that_is_not_what_the_nodes_say_is_decided_at_its_tile() {
+	let case = large_case();
+	let (setting, index) = (case.setting(), 2);
+	for tile in [0, 1] {
+		// A liar who stands by its token posts logits that lead to it, or anything.
+		let mut truthful = case.defender();
+		let mut liar = |position: &Position, defence: &[Move]| {
+			let mut action = truthful.play(position, defence).unwrap();
+			if let (Position::Row { .. }, Move::Hashes(list)) = (position, &mut action) {
+				assert_eq!(list.len(), 2);
+				list[tile] = [7; 32];
+			}
+			Some(action)
+		};
+		let record = referee(&setting, open_answer(&setting, index).unwrap(), &mut liar, &mut honest(&mut case.challenger()));
+		assert_eq!((record.end, record.moves), (End::Ruled(Ruling::Fraud), 4));
+		assert!(matches!(record.positions.last(), Some(Position::PickRow { .. })));
+		// 32 tiles of logits, or the one that is left, each with its proofs: one node has all of the 33.
+		assert!(record.witness > if tile == 0 { 32 * 4_096 } else { 4_096 } && record.witness <= MAX_WITNESS);
+	}
+	let record = case.accuse(case.defender()).unwrap();
+	assert_eq!((record.end, record.moves, record.witness), (End::Ruled(Ruling::Fraud), 4, 4 * (2_048 + 29 + 4)));
+}
+
+#[test]
+fn moves_about_a_row_that_do_not_fit_are_refused() {
+	let case = large_case();
+	let (setting, mut story) = (case.setting(), case.story());
+	let claim = case.claim();
+	let Traced { trace, nodes } = story.trace(Job::Read).unwrap();
+	let row = claim.row(2).unwrap();
+	let site = Site::Read { vectors: [case.checkpoint[0]], nodes: merkle_root(nodes) };
+	let open = Position::Row { site, index: 2 };
+	let hashes = row_hashes(trace, row).unwrap();
+	assert_eq!(open.play(&setting, &Move::Hashes(vec![[0; 32]; 3])), Err(GameError::Length { expected: 2, found: 3 }));
+	assert_eq!(open.play(&setting, &Move::Vector(0)), Err(GameError::WrongMove));
+	let Ok(Outcome::Next(pick)) = open.play(&setting, &Move::Hashes(hashes.clone())) else { panic!("a legal move") };
+	let entry = |index: usize| Entry { hash: hashes[index], proof: prove(&hashes, index as u32).unwrap() };
+	let witness = |tile| record_row(trace, nodes, row, tile).unwrap();
+	let piece = |piece, before, after, witness| pick.play(&setting, &Move::Piece { piece, before, after, witness });
+	// What is right shows nothing against it.
+	for tile in [0, 1] {
+		let right = piece(tile, None, Some(entry(tile as usize)), witness(tile));
+		assert_eq!(right, Ok(Outcome::Decided(Ruling::Unfounded)));
+	}
+	assert_eq!(piece(0, Some(entry(0)), Some(entry(1)), witness(0)), Err(GameError::Entry));
+	assert_eq!(piece(0, None, None, witness(0)), Err(GameError::Entry));
+	assert_eq!(piece(0, None, Some(entry(1)), witness(0)), Err(GameError::Entry));
+	assert_eq!(piece(2, None, Some(entry(1)), witness(1)), Err(GameError::Place));
+	assert_eq!(piece(1, None, Some(entry(1)), witness(0)), Err(GameError::Witness(WitnessError::Leaf(0))));
+	assert_eq!(piece(1, None, Some(entry(1)), vec![0; MAX_WITNESS + 1]), Err(GameError::Witness(WitnessError::Length)));
+	let agreed = Agreed { vectors: &case.checkpoint[..1], nodes: merkle_root(nodes), results: &[], tokens: None };
+	assert!(matches!(check_row(trace.plan(), &agreed, 64, (0, [0; 32]), &[]), Err(WitnessError::Malformed(_))));
 }
 
 #[test]
@@ -714,18 +786,27 @@ fn moves_that_a_position_does_not_ask_for_are_refused() {
 	}
 	let Ok(Outcome::Next(pick)) = first.play(&setting, &read) else { panic!("a legal move") };
 	assert!(matches!(pick, Position::PickRead { site: Site::Read { .. }, index: 3 }));
-	let Move::Choice { index: 3, witness } = challenger.play(&pick, std::slice::from_ref(&read)).unwrap() else { panic!("a wrong token") };
+	let all_right = challenger.play(&pick, std::slice::from_ref(&read)).unwrap();
+	assert_eq!(all_right, Move::Vector(0));
+	assert_eq!(pick.play(&setting, &Move::Vector(1)), Err(GameError::Place));
+	assert_eq!(pick.play(&setting, &Move::Choice { index: 3, witness: vec![] }), Err(GameError::WrongMove));
+	let Ok(Outcome::Next(row)) = pick.play(&setting, &all_right) else { panic!("a legal move") };
+	let hashes = defender.play(&row, &[]).unwrap();
+	let before = pick;
+	let Ok(Outcome::Next(pick)) = row.play(&setting, &hashes) else { panic!("a legal move") };
+	let Move::Choice { index: 3, witness } = challenger.play(&pick, &[read.clone(), hashes]).unwrap() else { panic!("a wrong token") };
 	let choice = |index, witness: &[u8]| pick.play(&setting, &Move::Choice { index, witness: witness.to_vec() });
 	assert_eq!(choice(3, &witness), Ok(Outcome::Decided(Ruling::Fraud)));
 	assert_eq!(choice(2, &witness), Err(GameError::Place));
 	assert!(choice(3, &witness[1..]).is_err() && choice(3, &[&witness[..], &[0]].concat()).is_err());
-	// Tokens of the prompt, of the answer, and each tile that is opened.
+	// Tokens of the prompt, of the answer, and the row.
 	for (at, leaf) in [(0, 0), (4 * 29, 1), (4 * 35, 2), (4 * 35 + 1_024 + 95, 2), (witness.len() - 1, 2)] {
 		let mut forged = witness.clone();
 		forged[at] ^= 1;
 		assert_eq!(choice(3, &forged), Err(GameError::Witness(WitnessError::Leaf(leaf))), "byte {at}");
 	}
 	assert_eq!(pick.play(&setting, &Move::Vector(0)), Err(GameError::WrongMove));
+	let pick = before;
 	let Move::Read { nodes, .. } = &read else { panic!("{read:?}") };
 	let node = |index| Move::Node { index, root: Entry { hash: nodes[0], proof: prove(nodes, 0).unwrap() } };
 	assert!(pick.play(&setting, &node(0)).is_ok());
@@ -756,8 +837,10 @@ fn what_is_stored_keeps_its_numbers() {
 	);
 	let aggregate = Move::Aggregate { before: [[0; 32]; 2], after: [[0; 32]; 2], gradient: [0; 32], nodes: vec![] };
 	assert_eq!(index(aggregate.encode()), 14);
-	let errors = [GameError::OtherClaim, GameError::Text, GameError::Vocabulary, GameError::Settings];
-	assert_eq!(errors.map(|error| index(error.encode())), [7, 8, 9, 10]);
+	let rows = [Position::Row { site: read, index: 0 }.encode(), Position::PickRow { site: read, index: 0, row: [0; 32] }.encode()];
+	assert_eq!(rows.map(index), [16, 17]);
+	let errors = [GameError::OtherClaim, GameError::Text, GameError::Settings];
+	assert_eq!(errors.map(|error| index(error.encode())), [7, 8, 10]);
 }
 
 #[test]
@@ -810,7 +893,6 @@ fn every_piece_is_decided(class: Class) {
 	let nothing = Agreed { vectors: &[], nodes: [0; 32], results: &[], tokens: None };
 	let question = Question { cell: Cell { stage: 0, output: 0, row: 0, col: 0 }, piece: 0, before: [0; 32], after: [0; 32] };
 	assert_eq!(check(&job, &nothing, &question, &[]), Err(WitnessError::NoTokens));
-	assert_eq!(check_choice(plan, &nothing, 0, &[]), Err(WitnessError::NoTokens));
-	assert_eq!(check_choice(plan, &agreed, 0, &vec![0; MAX_WITNESS + 1]), Err(WitnessError::Length));
-	assert!(matches!(check_choice(plan, &agreed, 5, &[]), Err(WitnessError::Malformed(_))));
+	assert_eq!(check_choice(plan, &nothing, 0, &[0; 32], &[]), Err(WitnessError::NoTokens));
+	assert_eq!(check_choice(plan, &agreed, 0, &[0; 32], &vec![0; MAX_CHOICE + 1]), Err(WitnessError::Length));
 }

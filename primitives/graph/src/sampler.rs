@@ -106,23 +106,22 @@ pub fn sample(logits: &[f32], usable: usize, counts: &Counts, settings: &Samplin
 	let max = kept.iter().map(|(_, logit)| *logit).reduce(neuroshard_kernels::num::max).unwrap_or_default();
 	if settings.top_p < 1.0 {
 		kept.sort_unstable_by(order);
-		let mut sums = kept.iter().scan(0.0f32, |sum, (_, logit)| {
-			*sum += exp(logit - max);
-			Some(*sum)
-		});
-		let total = sums.by_ref().last().unwrap_or_default();
-		let needed = settings.top_p * total;
+	}
+	// The exponentials take longest.
+	let mut kept: Vec<(u32, f32)> = kept.into_iter().map(|(token, logit)| (token, exp(logit - max))).collect();
+	let sum_of = |kept: &[(u32, f32)]| kept.iter().fold(0.0f32, |sum, (_, weight)| sum + weight);
+	if settings.top_p < 1.0 {
+		let needed = settings.top_p * sum_of(&kept);
 		let mut sum = 0.0f32;
-		let enough = kept.iter().position(|(_, logit)| {
-			sum += exp(logit - max);
+		let enough = kept.iter().position(|(_, weight)| {
+			sum += weight;
 			sum >= needed
 		});
 		kept.truncate(enough.map_or(kept.len(), |last| last.saturating_add(1)));
 	}
-	let mut kept: Vec<(u32, f32)> = kept.into_iter().map(|(token, logit)| (token, exp(logit - max))).collect();
 	kept.retain(|(_, weight)| weight.partial_cmp(&settings.min_p) != Some(Ordering::Less));
 	kept.sort_unstable_by_key(|(token, _)| *token);
-	let total = kept.iter().fold(0.0f32, |sum, (_, weight)| sum + weight);
+	let total = sum_of(&kept);
 	let threshold = uniform(settings.seed, position) * total;
 	let mut sum = 0.0f32;
 	let drawn = kept.iter().find(|(_, weight)| {

@@ -8,7 +8,7 @@ use common::{tiny_model, tiny_train};
 use neuroshard_graph::{
 	commit,
 	init::theta_0,
-	merkle::{blake2_256, level, merkle_root, proof_len, prove, prove_range, range_proof_len, range_root, verify},
+	merkle::{blake2_256, level, merkle_root, proof_len, prove, verify},
 	tiles::{content_id, decode, decode_tensor, encode, leaf_hash, leaf_hashes, tile_hashes, DecodeError, LEAF_BYTES},
 	Hash, ParamLayout,
 };
@@ -245,39 +245,5 @@ proptest! {
 		}
 		prop_assert!(prove(&leaves, count).is_none());
 		prop_assert!(!verify(&root, &proof, count, count, leaves[index]));
-	}
-}
-
-#[test]
-fn leaves_that_follow_each_other_are_proven_together() {
-	let leaves: Vec<Hash> = (0..41u8).map(|leaf| [leaf; 32]).collect();
-	for count in 0..leaves.len() {
-		let root = merkle_root(&leaves[..count]);
-		let number = |value: usize| u32::try_from(value).unwrap();
-		for first in 0..=count {
-			for end in first..=count {
-				let (at, len, range) = (number(first), number(end - first), &leaves[first..end]);
-				let proof = prove_range(&leaves[..count], at, len);
-				assert_eq!(proof.as_ref().map(|proof| number(proof.len())), range_proof_len(number(count), at, len));
-				let Some(mut proof) = proof else {
-					assert!(range.is_empty());
-					continue;
-				};
-				let lead = |proof: &[Hash], first, range: &[Hash]| range_root(proof, number(count), first, range);
-				assert_eq!(lead(&proof, at, range), Some(root));
-				if len == 1 {
-					assert_eq!(prove(&leaves[..count], at).as_ref(), Some(&proof));
-				}
-				let mut other = range.to_vec();
-				other[range.len() / 2] = [99; 32];
-				assert!(lead(&proof, at, &other) != Some(root) && lead(&proof, at + 1, range) != Some(root));
-				if let Some(last) = proof.pop() {
-					assert_eq!(lead(&proof, at, range), None);
-					proof.extend([last, last]);
-					assert_eq!(lead(&proof, at, range), None);
-				}
-			}
-		}
-		assert_eq!((range_proof_len(number(count), 0, number(count) + 1), range_proof_len(number(count), u32::MAX, 2)), (None, None));
 	}
 }

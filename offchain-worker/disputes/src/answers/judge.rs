@@ -1,4 +1,4 @@
-//! Limits on the answers that a dispute can judge: it reads no text of any length, and no vocabulary of any size.
+//! Limits on the answers that a dispute can judge: it reads no text of any length.
 
 use neuroshard_graph::{
 	answer::MAX_TEXT,
@@ -156,10 +156,11 @@ mod tests {
 	fn texts_are_judged_up_to_what_a_model_reads_and_a_witness_holds() {
 		// The last token of a text that was cut is not read.
 		assert_eq!(longest_text(&with(|model| model.max_seq = 64), None), Some(65));
-		// 2^28 attention probabilities of four heads, or all that a witness has room for.
+		// 2^28 attention probabilities of four heads, or the longest text.
 		assert_eq!(longest_text(&with(|model| model.max_seq = 1 << 20), None), Some(8_193));
 		assert_eq!(longest_text(&with(|model| (model.max_seq, model.heads, model.kv_heads) = (1 << 20, 1, 1)), None), Some(MAX_TEXT));
-		assert_eq!(longest_text(&with(|model| model.vocab = 1 << 16), None), None);
+		assert_eq!(longest_text(&with(|model| (model.max_seq, model.vocab) = (64, 1 << 18)), None), Some(65));
+		assert_eq!(longest_text(&with(|model| model.vocab = (1 << 18) + 32), None), None);
 	}
 
 	#[test]
@@ -191,7 +192,8 @@ mod tests {
 		assert_eq!(check(&receipt(0, 5, Ending::Cut)), Err(GameError::Text.into()));
 		let other = Receipt { usable: 288, ..receipt(1, 1, Ending::Cut) };
 		assert_eq!(check(&other), Err(Undisputable::Usable { told: 288, expected: 257 }));
-		let vast = with(|model| model.vocab = 1 << 16);
-		assert_eq!(check_disputable(&vast, 0, &receipt(1, 1, Ending::Cut)), Err(GameError::Vocabulary.into()));
+		let vast = with(|model| model.vocab = (1 << 18) + 32);
+		let refused = GameError::Config(neuroshard_graph::ConfigError::TooLarge);
+		assert_eq!(check_disputable(&vast, 0, &receipt(1, 1, Ending::Cut)), Err(refused.into()));
 	}
 }

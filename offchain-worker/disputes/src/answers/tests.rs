@@ -77,7 +77,7 @@ fn a_false_answer_falls_and_a_right_one_stands() {
 	assert_eq!(dispute(&right, 3, &mut case(&right), &mut case(&right)), None);
 	let wrong = answered(somebody(), &newest().params, 0, other_token);
 	assert_eq!(case(&wrong).doubted_choice().unwrap(), Some(5));
-	assert_eq!(dispute(&wrong, 5, &mut case(&wrong), &mut case(&wrong)), Some((Ruling::Fraud, 3)));
+	assert_eq!(dispute(&wrong, 5, &mut case(&wrong), &mut case(&wrong)), Some((Ruling::Fraud, 5)));
 	// Who answered with other parameters says what follows from them.
 	let other = |_: &ModelConfig, mut right: Vec<f32>| {
 		right.iter_mut().for_each(|value| *value = -*value);
@@ -327,10 +327,18 @@ async fn a_challenger_reads_the_moves_off_the_blocks_also_after_a_restart_and_pr
 	fixture.show(&id, &transcript, position, &[opening, posted]);
 	// Another process of this base folder comes too late.
 	let (mut other, _) = player(&fixture.node, &fixture.transcript_store, Side::Challenger).await;
+	let (named, nodes_are_right) = fixture.moved().await;
+	assert_eq!(nodes_are_right, Move::Vector(0));
+	assert!(!other.turn(&fixture.heads).await.unwrap());
+	let Outcome::Next(position) = next(&defending, position, &nodes_are_right) else { panic!("a game") };
+	let row = defending.respond(Side::Defender, &position, &[]).unwrap();
+	let call = play(id.0.clone(), id.1.clone(), &position, row.clone());
+	let posted_row = fixture.submitter.submit(call).await.unwrap().block.number;
+	let Outcome::Next(position) = next(&defending, position, &row) else { panic!("a game") };
+	fixture.show(&id, &transcript, position, &[opening, posted, named, posted_row]);
 	let (_, choice) = fixture.moved().await;
 	assert!(matches!(choice, Move::Choice { index: 5, .. }));
 	assert!(matches!(next(&defending, position, &choice), Outcome::Decided(Ruling::Fraud)));
-	assert!(!other.turn(&fixture.heads).await.unwrap());
 	// When the first one has ended, it goes on from the same files.
 	fixture.player = player(&fixture.node, &TranscriptStore::open(fixture.base.path()).unwrap(), Side::Challenger).await.0;
 	assert_eq!(fixture.moved().await.1, choice);

@@ -30,7 +30,7 @@ fn challenge_receipt(challenger: &AccountId, receipt: Receipt, signature: ProofS
 }
 
 #[test]
-fn a_false_token_costs_the_provider_everything_in_three_extrinsics() {
+fn a_false_token_costs_the_provider_everything_in_five_extrinsics() {
 	build_and_execute(|| {
 		let answer = case::answer(&LIAR, Telling::WrongToken);
 		let issuance = Balances::total_issuance();
@@ -44,7 +44,7 @@ fn a_false_token_costs_the_provider_everything_in_three_extrinsics() {
 		assert_eq!((Condemned::get(), Disputes::games(None)), (vec![answer.claim.clone()], vec![]));
 		assert_eq!((Lied::get(), Punished::get()), ([(SESSION, LIAR)].into(), vec![(LIAR, Offence::InvalidProof)]));
 		let (extrinsics, witness) = effort();
-		assert!(extrinsics == 3 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
+		assert!(extrinsics == 5 && witness > 0, "{extrinsics} extrinsics, {witness} bytes");
 		assert_eq!(DisputedAnswers::<Test>::iter().count(), 0);
 	});
 }

@@ -486,11 +486,15 @@ impl Answered {
 	pub fn quibbler(&self) -> Strategy {
 		let (mut story, setting, text) = (self.story(None), self.setting(), self.text.clone());
 		Box::new(move |position, _| {
-			let Position::PickRead { index, .. } = *position else { return None };
+			let index = match *position {
+				Position::PickRead { .. } => return Some(Move::Vector(0)),
+				Position::PickRow { index, .. } => index,
+				_ => return None,
+			};
 			let Subject::Answer(claim) = setting.subject else { return None };
-			let Traced { trace, nodes } = story.trace(Job::Read).ok()?;
+			let Traced { trace, .. } = story.trace(Job::Read).ok()?;
 			let text = text.each_ref().map(Vec::as_slice);
-			let witness = record_choice(trace, nodes, text, claim.row(index)?).ok()?;
+			let witness = record_choice(trace, text, claim.row(index)?).ok()?;
 			Some(Move::Choice { index, witness })
 		})
 	}

@@ -8,7 +8,7 @@ use codec::{Decode, Encode};
 use neuroshard_compute::{
 	exec::Exec,
 	player::{Job, PlayError, Player, Story, Traced},
-	recorder::{record, record_choice, record_reading},
+	recorder::{record, record_choice, record_reading, record_row},
 	trace::Trace,
 };
 use neuroshard_graph::{
@@ -188,9 +188,16 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 		}
 		Position::PickVector { .. } => Move::Vector(source.below(4)),
 		Position::PickNode { .. } if source.once_in(4) => Move::Vector(source.below(4)),
-		Position::PickRead { index, .. } if source.once_in(3) => {
-			let row = world.claim().row(index)?;
-			Move::Choice { index, witness: record_choice(&world.read.trace, &world.read.nodes, world.words(), row).ok()? }
+		Position::PickRead { .. } if source.once_in(3) => Move::Vector(source.below(2)),
+		Position::PickRow { index, .. } => {
+			let (row, Traced { trace, nodes }) = (world.claim().row(index)?, &world.read);
+			match source.once_in(2) {
+				true => Move::Choice { index, witness: record_choice(trace, world.words(), row).ok()? },
+				false => {
+					let piece = any(source);
+					Move::Piece { piece, before: None, after: entry(piece), witness: record_row(trace, nodes, row, piece).ok()? }
+				}
+			}
 		}
 		Position::PickNode { .. } | Position::PickRead { .. } => {
 			let index = any(source);

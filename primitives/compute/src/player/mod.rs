@@ -9,7 +9,7 @@ mod story;
 mod work;
 
 use crate::{
-	recorder::{record, record_choice, record_reading, Library, RecordError},
+	recorder::{record, record_choice, record_reading, record_row, row_hashes, Library, RecordError},
 	trace::{Trace, TraceError},
 };
 pub use answer::AnswerStory;
@@ -142,6 +142,10 @@ impl<'a, S: Story> Player<'a, S> {
 				let Contents::Checkpoint(start) = self.story.contents(0)? else { return Err(PlayError::Position) };
 				Move::Read { start, nodes: self.story.trace(Job::Read)?.nodes.clone() }
 			}
+			Position::Row { index, .. } => {
+				let row = self.row(index)?;
+				Move::Hashes(row_hashes(&self.story.trace(Job::Read)?.trace, row)?)
+			}
 			Position::Hashes { site, target, first, count, .. } => {
 				let hashes = self.hashes(&site, target, first, count)?;
 				Move::Hashes(level(&hashes, position.height()))
@@ -171,6 +175,7 @@ impl<'a, S: Story> Player<'a, S> {
 			}
 			Position::PickVector { site, results } => pick_vector(&self.story.trace(Job::of(&site))?.trace, &results)?,
 			Position::PickRead { index, .. } => self.pick_read(index, posted)?,
+			Position::PickRow { index, .. } => self.pick_row(index, posted)?,
 			Position::PickHash { site, target, first, count, .. } => {
 				let own = level(&self.hashes(&site, target, first, count)?, position.height());
 				let index = first_difference(&own, posted).ok_or(PlayError::Nothing)?;
@@ -203,21 +208,40 @@ impl<'a, S: Story> Player<'a, S> {
 		Ok(Move::Step { index, before, after: entry(posted, index)? })
 	}
 
+	/// The row of logits that choice `index` is made from.
+	fn row(&self, index: u32) -> Result<u32, PlayError<S::Error>> {
+		let Subject::Answer(claim) = self.setting.subject else { return Err(PlayError::Position) };
+		claim.row(index).ok_or(PlayError::Position)
+	}
+
+	/// The first tile of the row that differs, or else choice `index`.
+	fn pick_row(&mut self, index: u32, posted: &[Hash]) -> Result<Move, PlayError<S::Error>> {
+		let row = self.row(index)?;
+		let text = self.story.text().ok_or(PlayError::Position)?.map(<[u32]>::to_vec);
+		let Traced { trace, nodes } = self.story.trace(Job::Read)?;
+		Ok(match first_difference(&row_hashes(trace, row)?, posted) {
+			Some(piece) => {
+				Move::Piece { piece, before: None, after: Some(entry(posted, piece)?), witness: record_row(trace, nodes, row, piece)? }
+			}
+			None => Move::Choice { index, witness: record_choice(trace, text.each_ref().map(Vec::as_slice), row)? },
+		})
+	}
+
 	/// The first node that differs, or else choice `index`.
 	fn pick_read(&mut self, index: u32, posted: &[Hash]) -> Result<Move, PlayError<S::Error>> {
 		let Subject::Answer(claim) = self.setting.subject else { return Err(PlayError::Position) };
-		let row = claim.row(index).ok_or(PlayError::Position)?;
+		let row = self.row(index)?;
 		// The trace comes first: it takes the whole story.
 		if let Some(index) = first_difference(&self.story.trace(Job::Read)?.nodes, posted) {
 			return Ok(Move::Node { index, root: entry(posted, index)? });
 		}
 		let text = self.story.text().ok_or(PlayError::Position)?.map(<[u32]>::to_vec);
 		let text = text.each_ref().map(Vec::as_slice);
-		let Traced { trace, nodes } = self.story.trace(Job::Read)?;
-		if claim.is_chosen(index, trace.logits(row).ok_or(PlayError::Position)?, text) {
-			return Err(PlayError::Nothing);
+		let Traced { trace, .. } = self.story.trace(Job::Read)?;
+		match claim.is_chosen(index, trace.logits(row).ok_or(PlayError::Position)?, text) {
+			true => Err(PlayError::Nothing),
+			false => Ok(Move::Vector(0)),
 		}
-		Ok(Move::Choice { index, witness: record_choice(trace, nodes, text, row)? })
 	}
 
 	/// Own hashes of the tiles `first..first + count` of what `target` names.

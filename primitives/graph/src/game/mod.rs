@@ -10,11 +10,11 @@
 //!               as a code with a residual: open - ends - vector - tile hashes - tile - [states -] piece
 //! outer step:   open - [checkpoints - step -] ends - vector - tile hashes - tile - states - piece
 //!               with a robust rule: ends and nodes - node or vector - tile hashes - tile - states - piece
-//! answer:       open - nodes - choice with its witness
+//! answer:       open - nodes - row - its tile hashes - choice, or tile of the row, with its witness
 //!               open - nodes - node - tile hashes - tile - states - piece
 //! ```
 //!
-//! So a game about an answer has at most 6 moves after its opening, and 2 if the model was run rightly and a token chosen wrongly: a node has at
+//! So a game about an answer has at most 6 moves after its opening, and 4 if the model was run rightly and a token chosen wrongly: a node has at
 //! most 8,192 tiles, whose hashes are one list.
 //!
 //! A list of more than [`MAX_LIST`] tile hashes is posted in two turns: the tree's nodes at a height, then the leaves below one of them.
@@ -30,7 +30,7 @@ use crate::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	corpus::{Corpus, Window},
 	merkle::Hash,
-	witness::{choice_len, WitnessError, MAX_WITNESS},
+	witness::WitnessError,
 };
 use alloc::vec::Vec;
 pub use moves::{Contents, Entry, Move};
@@ -206,11 +206,9 @@ pub enum GameError {
 	/// The text of an answer cannot be judged.
 	#[error("the text has no prompt, no choice, or more tokens than the model or a dispute can read")]
 	Text,
-	/// The vocabulary of an answer cannot be judged.
-	#[error("the vocabulary is too large: with the text, a row of logits does not fit a witness")]
-	Vocabulary,
 	/// The tokens of an answer were chosen by settings that nobody can claim: it is false without a game.
 	#[error("the settings that tokens were chosen by are out of range")]
+	#[codec(index = 10)]
 	Settings,
 }
 
@@ -284,17 +282,14 @@ pub fn open_checkpoint(setting: &Setting<'_>) -> Result<Position, GameError> {
 ///
 /// # Errors
 /// [`GameError::OtherClaim`] for a claim about training, [`GameError::Text`] for a text without a prompt or a choice, or one that is too long,
-/// [`GameError::Vocabulary`] for a vocabulary that is too large, [`GameError::Place`] for a choice that is not claimed, [`GameError::Settings`] for settings
-/// out of range.
+/// [`GameError::Config`] for a vocabulary that is not trained, [`GameError::Place`] for a choice that is not claimed, [`GameError::Settings`] for settings out
+/// of range.
 pub fn open_answer(setting: &Setting<'_>, doubt: u32) -> Result<Position, GameError> {
 	let Subject::Answer(claim) = setting.subject else { return Err(GameError::OtherClaim) };
 	claim.sampling.validate().map_err(|_| GameError::Settings)?;
-	let plan = setting.reading()?;
-	if doubt >= claim.choices() {
-		return Err(GameError::Place);
-	}
-	match choice_len(&plan, &claim, doubt) {
-		Some(bytes) if bytes <= MAX_WITNESS => Ok(Position::Read { index: doubt }),
-		_ => Err(GameError::Vocabulary),
+	setting.reading()?;
+	match doubt < claim.choices() {
+		true => Ok(Position::Read { index: doubt }),
+		false => Err(GameError::Place),
 	}
 }

@@ -60,7 +60,7 @@ pub enum Move {
 		/// Root of the pseudo-gradient.
 		gradient: Hash,
 	},
-	/// Defender: tile hashes, or the nodes of their tree that the position asks for.
+	/// Defender: tile hashes, or the nodes of their tree that the position asks for; or those of the row of logits that a choice is made from.
 	#[codec(index = 5)]
 	Hashes(Vec<Hash>),
 	/// Defender: hashes of the states between the pieces of a tile.
@@ -84,7 +84,7 @@ pub enum Move {
 		/// Its root.
 		root: Entry,
 	},
-	/// Challenger: all nodes are right, and this vector is the first that is wrong.
+	/// Challenger: all nodes are right, and this vector is the first that is wrong. Of an answer it is 0: the row of logits, or the choice that is made from it.
 	#[codec(index = 9)]
 	Vector(u32),
 	/// Challenger: an entry of the list of hashes that is wrong.
@@ -95,7 +95,7 @@ pub enum Move {
 		/// The entry.
 		entry: Entry,
 	},
-	/// Challenger: the first piece that is wrong, with what shows it.
+	/// Challenger: the first piece that is wrong, with what shows it; or the first tile of a row of logits, with its hash as `after`.
 	#[codec(index = 11)]
 	Piece {
 		/// Its number.
@@ -127,7 +127,7 @@ pub enum Move {
 		/// Roots of all listed nodes.
 		nodes: Vec<Hash>,
 	},
-	/// Challenger: all nodes are right, and the choice that it doubted is not the one that follows from them.
+	/// Challenger: all tiles of the row are right, and the choice that it doubted is not the one that follows from them.
 	#[codec(index = 13)]
 	Choice {
 		/// Its number, as it was doubted.

@@ -10,7 +10,7 @@ use crate::{
 	plan::Plan,
 	resume::{Job, Parameters},
 	tiles::{leaf_hash, LEAF_BYTES},
-	witness::{check, check_choice, Agreed, Question, Source, Tokens, Verdict},
+	witness::{check, check_choice, check_row, row_tiles, Agreed, Question, Source, Tokens, Verdict},
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -234,6 +234,22 @@ pub enum Position {
 		/// Roots of the code and of the residual after the round, as claimed.
 		results: [Hash; 2],
 	},
+	/// Defender: hashes of the tiles of the row of logits that a choice is made from.
+	Row {
+		/// The text.
+		site: Site,
+		/// The choice.
+		index: u32,
+	},
+	/// Challenger: one of these tiles, or the choice.
+	PickRow {
+		/// The text.
+		site: Site,
+		/// The choice.
+		index: u32,
+		/// Root over the tiles.
+		row: Hash,
+	},
 }
 
 /// Number of entries of a tree of `count` leaves at `height` above them.
@@ -427,9 +443,9 @@ impl Position {
 	pub fn turn(&self) -> Side {
 		match self {
 			Self::Steps { .. } | Self::Nodes { .. } | Self::Ends { .. } | Self::Checkpoints { .. } | Self::Outer { .. } => Side::Defender,
-			Self::Hashes { .. } | Self::States { .. } | Self::Read { .. } | Self::CodedEnds { .. } => Side::Defender,
+			Self::Hashes { .. } | Self::States { .. } | Self::Read { .. } | Self::Row { .. } | Self::CodedEnds { .. } => Side::Defender,
 			Self::PickStep { .. } | Self::PickNode { .. } | Self::PickCheckpoint { .. } | Self::PickVector { .. } => Side::Challenger,
-			Self::PickHash { .. } | Self::PickPiece { .. } | Self::PickRead { .. } => Side::Challenger,
+			Self::PickHash { .. } | Self::PickPiece { .. } | Self::PickRead { .. } | Self::PickRow { .. } => Side::Challenger,
 		}
 	}
 
@@ -496,11 +512,28 @@ impl Position {
 				let &[params, _] = start;
 				P::PickRead { site: Site::Read { vectors: [params], nodes: merkle_root(nodes) }, index }
 			}
-			(P::PickRead { site: Site::Read { vectors, nodes }, index }, Move::Choice { index: chosen, witness }) => {
-				expect(*chosen == index, GameError::Place)?;
-				let tokens = Some(Source::Text(setting.answer()?));
-				let agreed = Agreed { vectors: &vectors, nodes, results: &[], tokens };
-				let verdict = check_choice(&setting.reading()?, &agreed, index, witness)?;
+			(P::PickRead { site, index }, Move::Vector(vector)) => {
+				expect(*vector == 0, GameError::Place)?;
+				P::Row { site, index }
+			}
+			(P::Row { site, index }, Move::Hashes(list)) => {
+				expect_len(list, row_tiles(setting.model.vocab))?;
+				P::PickRow { site, index, row: merkle_root(list) }
+			}
+			(P::PickRow { site: Site::Read { vectors, nodes }, index, row }, action @ (Move::Piece { .. } | Move::Choice { .. })) => {
+				let (claim, plan) = (setting.answer()?, setting.reading()?);
+				let agreed = Agreed { vectors: &vectors, nodes, results: &[], tokens: Some(Source::Text(claim)) };
+				let verdict = match action {
+					Move::Piece { piece, before: None, after: Some(after), witness } => {
+						let claimed = after.at(&row, row_tiles(setting.model.vocab), *piece)?;
+						check_row(&plan, &agreed, claim.row(index).ok_or(GameError::Place)?, (*piece, claimed), witness)?
+					}
+					Move::Choice { index: chosen, witness } => {
+						expect(*chosen == index, GameError::Place)?;
+						check_choice(&plan, &agreed, index, &row, witness)?
+					}
+					_ => return Err(GameError::Entry),
+				};
 				return Ok(Outcome::Decided(ruling(verdict)));
 			}
 			(

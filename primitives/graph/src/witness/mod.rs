@@ -18,13 +18,13 @@ use crate::{
 	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 };
 use alloc::vec::Vec;
-pub use choice::{check_choice, choice_len, Row};
+pub use choice::{check_choice, check_row, choice_len, row_tile, row_tiles, MAX_CHOICE};
 use reader::Reader;
 
-/// Most bytes of a witness.
+/// Most bytes of a witness about a piece.
 pub const MAX_WITNESS: usize = 256 * 1024;
 // The largest that opens a text: all of its tokens, and for a gather 32 tiles, each with a proof of the largest tree.
-const _: () = assert!(4 * MAX_TEXT as usize + 32 * (LEAF_BYTES + 32 * 32) <= MAX_WITNESS);
+const _: () = assert!(4 * MAX_TEXT as usize + 32 * (LEAF_BYTES + 32 * 32) <= MAX_WITNESS && MAX_WITNESS <= MAX_CHOICE);
 
 /// What both sides of a dispute agree on: commitments to everything that the disputed piece may read.
 pub struct Agreed<'a> {
@@ -86,7 +86,7 @@ pub enum WitnessError {
 	/// There is no such tile or piece.
 	#[error(transparent)]
 	Malformed(#[from] Malformed),
-	/// It is longer than [`MAX_WITNESS`], or shorter or longer than what the piece reads.
+	/// It is longer than [`MAX_WITNESS`], or [`MAX_CHOICE`], or shorter or longer than what the piece reads.
 	#[error("the witness does not have the length that this piece asks for")]
 	Length,
 	/// The state is not the one that was agreed on.

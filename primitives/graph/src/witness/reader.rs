@@ -1,21 +1,19 @@
 //! Reading leaves off a witness, each checked against its commitment.
 
-use super::{choice::Row, Agreed, Source, Tokens, WitnessError};
+use super::{choice::row_tiles, Agreed, Source, Tokens, WitnessError};
 use crate::{
 	answer::{Answer, TokenList},
 	cell::Address,
 	graph::TensorId,
-	merkle::{blake2_256, proof_len, range_root, root_of, Hash},
+	merkle::{blake2_256, merkle_root, proof_len, root_of, Hash},
 	plan::Plan,
 	resume::{Leaves, Malformed, Tile, NUMBERS},
-	tiles::{leaf_hash, LEAF_BYTES, QUARTER_BYTES, TILE},
+	tiles::{leaf_hash, LEAF_BYTES, QUARTER_BYTES},
 };
 use alloc::{boxed::Box, vec::Vec};
 
 /// Bytes of a hash.
 const HASH: usize = 32;
-/// Bytes of a row of a tile.
-const LINE: usize = 4 * TILE;
 
 /// The unread rest of a witness.
 pub(super) struct Reader<'a> {
@@ -116,21 +114,16 @@ impl<'a> Reader<'a> {
 		Ok((bytes, blake2_256(hashes.as_flattened())))
 	}
 
-	/// A row of numbers of a node: of each tile the quarter that has it, then a proof of all the tiles, and one of the node.
-	pub(super) fn row(&mut self, row: &Row) -> Result<Vec<f32>, WitnessError> {
+	/// The row of logits whose tiles have this root.
+	pub(super) fn row(&mut self, root: &Hash) -> Result<Vec<f32>, WitnessError> {
 		let number = self.leaves;
 		self.leaves = number.saturating_add(1);
-		let (mut values, mut hashes) = (Vec::new(), Vec::new());
-		for _ in 0..row.tiles {
-			let (bytes, hash) = self.part(row.quarter)?;
-			values.extend(floats(bytes.as_chunks::<LINE>().0.get(row.line).ok_or(Malformed)?));
-			hashes.push(hash);
-		}
-		let len = usize::try_from(row.proof_len().ok_or(Malformed)?).map_err(|_| Malformed)?;
-		let proof = self.take(len.checked_mul(HASH).ok_or(Malformed)?)?.as_chunks::<HASH>().0;
-		let node = range_root(proof, row.leaves, row.first, &hashes).ok_or(WitnessError::Length)?;
-		match self.climb(self.plan.listed_nodes(), row.node, node)? == self.agreed.nodes {
-			true => Ok(values),
+		let info = self.plan.last_output().and_then(|logits| self.plan.tensor(logits)).ok_or(Malformed)?;
+		let place = |count: u32| usize::try_from(count).map_err(|_| Malformed);
+		let bytes = self.take(place(row_tiles(info.cols))?.checked_mul(LEAF_BYTES).ok_or(Malformed)?)?;
+		let hashes: Vec<Hash> = bytes.as_chunks::<LEAF_BYTES>().0.iter().map(|tile| leaf_hash(tile)).collect();
+		match merkle_root(&hashes) == *root {
+			true => Ok(floats(bytes).take(place(info.cols)?).collect()),
 			false => Err(WitnessError::Leaf(number)),
 		}
 	}

@@ -139,7 +139,7 @@ impl Player<'_> {
 				Move::States(states.iter().map(|state| state_hash(state)).collect())
 			}
 			Position::PickPiece { site, target, leaf, .. } => self.piece(Disputed { site, target: *target, leaf: *leaf })?,
-			Position::Read { .. } | Position::PickRead { .. } => return None,
+			Position::Read { .. } | Position::PickRead { .. } | Position::Row { .. } | Position::PickRow { .. } => return None,
 		})
 	}
 
