@@ -226,6 +226,29 @@ fn a_mistake_in_any_operator_of_biases_and_norms_of_heads_is_found_and_decided_a
 	}
 }
 
+#[test]
+fn mistakes_with_logits_and_embeddings_of_a_large_vocabulary_are_decided_where_they_are() {
+	use neuroshard_graph::graph::{Extent, Product};
+	let model = ModelConfig { vocab: 151_936, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, max_seq: 32, ..ModelConfig::tiny() };
+	let round = Round::new(model, TrainConfig { batch: 1, inner_steps: 2, commit_interval: 2, ..TrainConfig::tiny() });
+	let plan = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
+	let operators: Vec<Op> = plan.stages().iter().map(|stage| stage.op).collect();
+	let logits = operators.iter().rposition(|op| *op == Op::Product(Product::Nt)).unwrap();
+	let row = Extent::Row;
+	let of = |op: Op| operators.iter().rposition(|other| *other == op).unwrap();
+	let stages = [Op::Gather, Op::RowMax(row), Op::ExpSum(row), Op::LossBack, Op::ScatterAdd].map(of);
+	// The product behind LossBack is a chain over the vocabulary.
+	let chain = operators.iter().position(|op| *op == Op::Product(Product::Nn)).unwrap();
+	for stage in stages.into_iter().chain([logits, chain]) {
+		// In the last rows, where the vocabulary is long.
+		let elements = [31 * 151_936 + 151_900, 31, 5 * 151_936 + 70_001, 17];
+		let mistakes = elements.map(|element| Mistake { step: 1, stage: stage as u32, output: 0, element, mask: 1 << 22 });
+		let record = mistakes.into_iter().find_map(|mistake| round.dispute(mistake)).expect("a consequence");
+		assert_eq!((&record.end, round.operator(&record)), (&End::Ruled(Ruling::Fraud), Some(operators[stage])));
+		assert!(record.witness <= MAX_WITNESS);
+	}
+}
+
 /// Has every chosen stage make a mistake, each of which is found, and returns the operators whose mistakes change nothing.
 fn mistakes_are_found(round: &Round, chosen: impl Fn(Op) -> bool) -> BTreeSet<String> {
 	let stages: Vec<Op> =
