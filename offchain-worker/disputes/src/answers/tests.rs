@@ -77,7 +77,7 @@ fn a_false_answer_falls_and_a_right_one_stands() {
 	assert_eq!(dispute(&right, 3, &mut case(&right), &mut case(&right)), None);
 	let wrong = answered(somebody(), &newest().params, 0, other_token);
 	assert_eq!(case(&wrong).doubted_choice().unwrap(), Some(5));
-	assert_eq!(dispute(&wrong, 5, &mut case(&wrong), &mut case(&wrong)), Some((Ruling::Fraud, 3)));
+	assert_eq!(dispute(&wrong, 5, &mut case(&wrong), &mut case(&wrong)), Some((Ruling::Fraud, 5)));
 	// Who answered with other parameters says what follows from them.
 	let other = |_: &ModelConfig, mut right: Vec<f32>| {
 		right.iter_mut().for_each(|value| *value = -*value);
