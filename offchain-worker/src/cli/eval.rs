@@ -8,14 +8,13 @@ use neuroshard_types::RunId;
 use std::{fs, path::PathBuf};
 
 #[derive(Debug, Args)]
-#[group(id = "what", required = true, multiple = true, args = ["text", "choices"])]
 pub(super) struct Eval {
 	/// Say how well the model predicts the text in this file, in UTF-8.
-	#[arg(long, value_name = "FILE")]
+	#[arg(long, value_name = "FILE", required_unless_present = "choices")]
 	text: Option<PathBuf>,
 	/// Say how many of the questions in this file the model answers right: an object of JSON in each line, with `context`, `choices` (texts) and `answer` (the
 	/// place of the right one, from 0 on).
-	#[arg(long, value_name = "FILE")]
+	#[arg(long, value_name = "FILE", required_unless_present = "text")]
 	choices: Option<PathBuf>,
 	/// Evaluate the newest checkpoint of this run that is in the base folder; without it, that of the newest run.
 	#[arg(long, conflicts_with = "model")]
@@ -89,7 +88,20 @@ fn questions(text: &str) -> Result<Vec<Question>, CliError> {
 
 #[cfg(test)]
 mod tests {
-	use super::*;
+	use super::{super::Cli, *};
+	use clap::Parser;
+
+	#[test]
+	fn a_text_or_questions_are_needed() {
+		let parse = |arguments: &[&str]| Cli::try_parse_from([&["neuroshard-worker", "eval"], arguments].concat());
+		for arguments in [&["--text", "a"][..], &["--choices", "a", "--between", ""], &["--text", "a", "--choices", "b", "--window", "64"]]
+		{
+			parse(arguments).unwrap();
+		}
+		for arguments in [&["--model", "a"][..], &["--choices", "a", "--window", "64"], &["--text", "a", "--run", "1", "--model", "b"]] {
+			assert!(parse(arguments).is_err(), "{arguments:?}");
+		}
+	}
 
 	#[test]
 	fn a_line_that_is_no_question_is_named() {
