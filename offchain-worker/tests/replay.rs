@@ -9,10 +9,10 @@ use neuroshard_data::{
 	loader::Loader,
 	tokenizer::Tokenizer,
 };
-use neuroshard_graph::tiles;
+use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_store::Store;
 use neuroshard_training::{
-	checkpoint::{decode_delta, Checkpoint},
+	checkpoint::{decode_delta, Checkpoint, Header},
 	engine::Engine,
 	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 	presets,
@@ -261,6 +261,23 @@ fn a_first_checkpoint_that_is_not_the_seeds_is_a_difference() {
 	let Err(error) = run.replay(&run.rounds) else { panic!("agreed") };
 	assert!(matches!(error, ReplayError::Genesis { expected, .. } if expected == H256([1; 32])), "{error:?}");
 	assert!(error.is_difference());
+}
+
+#[test]
+fn a_first_checkpoint_that_was_given_is_read_from_a_store_and_no_seed_matters() {
+	let mut run = run();
+	let genesis = Checkpoint::genesis(RUN, &run.config.model, &run.config.train, 2).unwrap();
+	let Header { params, momentum, .. } = genesis.header;
+	run.config.start = RunStart::Given { params, momentum, of: None };
+	run.config.train.seed = [77; 32];
+	let Err(error) = run.replay_with_kept().0 else { panic!("agreed") };
+	assert!(matches!(error, ReplayError::NoStart(root) if root == genesis.header.root()) && !error.is_difference(), "{error:?}");
+	let kept = Store::open(run.kept.path(), 1 << 30).unwrap();
+	let layout = ParamLayout::new(&run.config.model).unwrap();
+	genesis.to_blobs(&layout).iter().for_each(|blob| assert!(kept.put(blob).unwrap().leaves > 0));
+	kept.set_note(genesis.header.root(), &genesis.header.encode()).unwrap();
+	drop(kept);
+	assert_eq!(run.replay_with_kept().0.unwrap(), run.last);
 }
 
 #[test]

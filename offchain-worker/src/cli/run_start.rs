@@ -133,10 +133,13 @@ fn absent(base: &Path, what: &str) -> CliError {
 mod tests {
 	use super::*;
 	use codec::Encode;
+	use neuroshard_fixtures::{run_in_training, Connect};
 	use neuroshard_graph::ParamLayout;
+	use neuroshard_mock_node::{Fate, MockNode, Script};
 	use neuroshard_roles::write_model;
 	use neuroshard_store::Store;
 	use neuroshard_training::presets;
+	use neuroshard_types::run::RoundRecord;
 
 	#[test]
 	fn a_start_is_a_seed_a_round_of_a_run_a_root_or_a_folder() {
@@ -162,6 +165,33 @@ mod tests {
 		assert!(in_folder(base.path(), &ModelConfig { max_seq: 32, ..model.clone() }).is_ok());
 		let error = in_folder(base.path(), &ModelConfig { rope_theta: 20_000, ..model }).unwrap_err().to_string();
 		assert!(error.contains("is another one than that of the run file") && error.contains("20000"), "{error}");
+	}
+
+	#[tokio::test]
+	async fn a_round_of_another_run_is_named_by_the_parts_of_what_it_starts_from_on_chain() {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let base = tempfile::tempdir().unwrap();
+		let store = Store::open(&base.path().join("store"), 1 << 20).unwrap();
+		let (_, mut view, _) = run_in_training();
+		let header = Header { round: 4, adopted_steps: 48, ..Header::first(H256::repeat_byte(1), H256::repeat_byte(2)) };
+		(view.rounds_adopted, view.checkpoint) = (4, header.root());
+		node.answer("Training", "run", &Some(view.clone()));
+		node.answer("Training", "record", &None::<RoundRecord>);
+		let at = node.client().await.now().await.unwrap();
+		let model = view.config.model;
+		let error = |round, model: &ModelConfig| {
+			let (at, base, model) = (at.clone(), base.path().to_path_buf(), model.clone());
+			async move { Start::Round(7, round).resolve(&base, &at, &model).await.unwrap_err().to_string() }
+		};
+		let words = error(4, &model).await;
+		assert!(words.contains(&format!("{:?} of run 7", header.root())) && words.contains("--base-path"), "{words}");
+		store.set_note(header.root(), &header.encode()).unwrap();
+		let start = Start::Round(7, 4).resolve(base.path(), &at, &model).await.unwrap();
+		assert_eq!(start, RunStart::Given { params: header.params, momentum: header.momentum, of: Some((7, 4)) });
+		// The record of round 2 is gone.
+		assert!(error(3, &model).await.contains("checkpoint that round 3 of run 7 starts from"));
+		let other = ModelConfig { layers: model.layers + 1, ..model };
+		assert!(error(4, &other).await.contains("the model of run 7 is another one"));
 	}
 
 	#[test]

@@ -40,7 +40,7 @@ export const MANIFEST = {
 	bytes: 16_384n,
 };
 
-/** A run of one round of a very small model by one participant. Its dataset, its aggregator and the model's family and
+/** A run of one round of a very small model by one participant. Its dataset, its aggregator, its start and the model's family and
  * scaling are not here: each client names them in its way. */
 export const RUN = {
 	name: text("clients"),

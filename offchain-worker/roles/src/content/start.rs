@@ -49,7 +49,7 @@ pub fn offer_start(store: &Store, folder: Option<&Path>) -> Result<Option<H256>,
 mod tests {
 	use super::*;
 	use crate::content::Content;
-	use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
+	use neuroshard_graph::{commit::tensors_root, ModelConfig, ParamLayout, TrainConfig};
 
 	#[test]
 	fn a_checkpoint_of_any_round_is_offered_as_a_first_one_and_let_go_of_when_it_is_not_named_any_more() {
@@ -69,8 +69,7 @@ mod tests {
 		assert_eq!(store.pinned(LABEL).len(), 2);
 
 		checkpoint.params[0] += 1.0;
-		let layout_root = |values: &[f32]| H256(neuroshard_graph::commit::tensors_root(&layout, values, 1));
-		checkpoint.header.params = layout_root(&checkpoint.params);
+		checkpoint.header.params = H256(tensors_root(&layout, &checkpoint.params, 1));
 		checkpoint.save(&folder, &layout).unwrap();
 		assert_ne!(offer_start(&store, Some(&folder)).unwrap(), Some(genesis.root()));
 		assert!(!store.pinned(LABEL).contains(&genesis.params), "another one takes its place");
