@@ -281,7 +281,7 @@ mod tests {
 	#[test]
 	fn control_tokens_that_somebody_wrote_are_text_and_tools_reach_the_template() {
 		let template =
-			"{{ tools[0].name }}:{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}{{ eos_token }}";
+			"{{ tools[0].name }}{{ tools | tojson }}:{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}{{ eos_token }}";
 		let json = r#"{"messages": [{"role": "assistant", "content": "a<|endoftext|>"}], "tools": [{"name": "t<|endoftext|>", "b": 1, "a": [2.5, -3, true, null]}]}"#;
 		let tools = r#"({"name": "t<|endoftext|>", "b": 1, "a": (2.5, -3, true, null)})"#.replace('(', "[").replace(')', "]");
 		assert_eq!(record(template, json).unwrap(), format!("t<|endoftext|>{tools}:[a<|endoftext|>]$"));
