@@ -429,7 +429,9 @@ impl<C: Conducts> Serve<C> {
 /// Longest text, in tokens, that may be answered: one that a dispute can judge, and that this machine can defend with what is `available` of its memory.
 fn longest(config: &RunConfig, available: Option<u64>) -> Result<u32, CliError> {
 	let judged = longest_text(config, None).ok_or_else(|| {
-		CliError::Invalid("no dispute can judge answers of this model, so that nobody would pay for them: serve it without --provider".into())
+		CliError::Invalid(
+			"no dispute can judge answers of this model, so that nobody would pay for them: serve it without --provider".into(),
+		)
 	})?;
 	// A quarter is for what else comes.
 	let room = available.map(|bytes| bytes.saturating_sub(bytes / 4));

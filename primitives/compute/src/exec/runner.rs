@@ -209,7 +209,8 @@ impl Runner {
 		for first in (0..self.ids.len()).step_by(self.tokens) {
 			let at = first..first + self.tokens;
 			let parts = self.order.iter().filter(|&&index| index < scatter);
-			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss)) {
+			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss))
+			{
 				self.stage(arena, index, &at, None);
 			}
 			arena.copy_within(losses.clone(), accumulated.losses.start + first);
