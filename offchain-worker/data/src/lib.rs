@@ -14,9 +14,12 @@
 pub mod build;
 pub mod corpus;
 pub mod dataset;
+pub mod filter;
+mod judge;
 pub mod loader;
 pub mod manifest;
 pub mod meter;
+mod minhash;
 pub mod mixture;
 mod parallel;
 mod place;

@@ -6,9 +6,10 @@ use super::{
 	reading::{notices, Reading, Weighted},
 	CliError,
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use neuroshard_data::{
 	build::{build, rebuild, BuildOptions, DEFAULT_MEMORY_BYTES},
+	filter::Filter,
 	meter::{Meter, Progress, Step},
 	mixture::Given,
 	tokenizer::Tokenizer,
@@ -16,6 +17,7 @@ use neuroshard_data::{
 };
 use neuroshard_support::{counted::counted, printable::printable_line};
 use std::{
+	collections::BTreeSet,
 	io::{stderr, IsTerminal, Write},
 	path::PathBuf,
 	sync::{
@@ -43,6 +45,12 @@ pub(super) struct Build {
 	/// the mixture ends with the source that has too few.
 	#[arg(long, value_name = "WEIGHT:PATH", conflicts_with_all = ["corpus", "max_bytes"])]
 	mix: Vec<Weighted>,
+	/// A filter of texts, once for each. A text is a file, a line, a row or an object; what each leaves out is counted by reason.
+	#[arg(long, value_name = "NAME", value_enum)]
+	filter: Vec<Named>,
+	/// Leave out texts that are nearly another one, found by MinHash: shingles of 5 words, 14 bands of 8 hashes.
+	#[arg(long)]
+	near_duplicates: bool,
 	/// Name.
 	#[arg(long, default_value = "local text")]
 	name: String,
@@ -80,6 +88,29 @@ pub(super) struct Build {
 	threads: Option<usize>,
 }
 
+/// A filter, as datatrove calls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Named {
+	/// Gopher's rules on repetition: lines, paragraphs and n-grams of words.
+	GopherRepetition,
+	/// Gopher's rules on quality: length, words, symbols, lines, stop words of English.
+	GopherQuality,
+	/// FineWeb's own rules: ends of lines, short lines, repeated lines, lists.
+	Fineweb,
+}
+
+impl Named {
+	/// Each once, in the order in which they are asked.
+	fn filters(named: Vec<Self>) -> Vec<Filter> {
+		let filter = |name| match name {
+			Self::GopherRepetition => Filter::GopherRepetition,
+			Self::GopherQuality => Filter::GopherQuality,
+			Self::Fineweb => Filter::Fineweb,
+		};
+		named.into_iter().map(filter).collect::<BTreeSet<_>>().into_iter().collect()
+	}
+}
+
 impl Build {
 	pub(super) fn run(self) -> Result<u8, CliError> {
 		let corpus = self.reading.corpus(&self.mix, Some(&self.out))?;
@@ -96,6 +127,8 @@ impl Build {
 			tokens_per_shard: self.tokens_per_shard,
 			held_out: self.held_out,
 			vocab: self.vocab,
+			filters: Named::filters(self.filter),
+			near_duplicates: self.near_duplicates,
 			memory_bytes: self.memory,
 			threads: self.threads.unwrap_or(defaults.threads),
 			..defaults
@@ -191,6 +224,16 @@ fn words(progress: Progress, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn filters_are_asked_in_one_order_and_once() {
+		use Named::{Fineweb, GopherQuality, GopherRepetition};
+		let all = [Filter::GopherRepetition, Filter::GopherQuality, Filter::Fineweb];
+		assert_eq!(Named::filters(vec![Fineweb, GopherQuality, Fineweb, GopherRepetition]), all);
+		// They are called as in recipes.
+		let names = [GopherRepetition, GopherQuality, Fineweb].map(|named| named.to_possible_value().unwrap().get_name().to_owned());
+		assert_eq!(names, all.map(|filter| filter.name().to_owned()));
+	}
 
 	#[test]
 	fn what_each_source_has_given_is_a_line() {
