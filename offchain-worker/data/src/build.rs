@@ -5,10 +5,13 @@
 
 use super::{
 	chats::Chats,
-	corpus::{Corpus, Found},
+	corpus::{Amount, Corpus, Found},
 	dataset::{dataset_root, Dataset, TOKENIZER_FILE},
+	filter::Filter,
+	judge,
 	manifest::{self, DatasetManifest, MANIFEST_FILE},
 	meter::Meter,
+	minhash::Numbers,
 	mixture::{Given, Mixture},
 	parallel::in_order,
 	place,
@@ -46,6 +49,10 @@ pub struct BuildOptions {
 	pub held_out: u32,
 	/// Rows of the embedding of models that are trained on it, where that is more than the tokenizer needs; 0 for what it needs.
 	pub vocab: u32,
+	/// Filters of texts.
+	pub filters: Vec<Filter>,
+	/// Whether of texts that are nearly the same one alone stays.
+	pub near_duplicates: bool,
 	/// Bytes of documents, about, that are held in memory to sort them.
 	pub memory_bytes: u64,
 	/// Threads that make tokens of text.
@@ -66,6 +73,8 @@ impl Default for BuildOptions {
 			tokens_per_shard: 65_536,
 			held_out: 4,
 			vocab: 0,
+			filters: Vec::new(),
+			near_duplicates: false,
 			memory_bytes: DEFAULT_MEMORY_BYTES,
 			threads: thread::available_parallelism().map_or(1, usize::from),
 			chats: None,
@@ -152,11 +161,17 @@ pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &Buil
 	manifest.on_chain()?;
 
 	let runs = folder.join(RUNS_FOLDER);
-	let mut sorter = Sorter::new(runs.clone(), options.memory_bytes);
-	let mut found = corpus.read(&options.meter, &mut |document| sorter.add(document))?;
+	let (documents, mut found) = match options.filters.is_empty() && !options.near_duplicates {
+		true => {
+			let mut sorter = Sorter::new(runs.clone(), options.memory_bytes);
+			let found = corpus.read(&options.meter, &mut |document| sorter.add(document.into()))?;
+			(Merge::new(sorter.finish()?, Numbers::default()), found)
+		}
+		false => judge::read(corpus, options, &runs)?,
+	};
 	options.meter.tokenize(found.bytes());
 	let mut shards = Shards::new(folder, tokens_per_shard, manifest.width())?;
-	let (documents, opened) = (sorter.finish()?, std::mem::take(&mut found.opened));
+	let opened = std::mem::take(&mut found.opened);
 	let mut mixture = Vec::new();
 	let listed = thread::scope(|scope| {
 		let hashed = sources.is_some().then(|| scope.spawn(|| sources::hashes(&opened)));
@@ -215,7 +230,7 @@ fn tokenize(
 ) -> Result<u64, DataError> {
 	let deal = |hand: &mut dyn FnMut(Vec<Text>) -> Result<(), DataError>| {
 		let (mut batch, mut held, mut bytes) = (Vec::new(), 0usize, 0u64);
-		while let Some(document) = documents.next(&mut |file, bytes| found.repeated(file, bytes))? {
+		while let Some(document) = documents.next(&mut |reason, file, bytes| found.leave(reason, Amount { count: 1, bytes }, &[file]))? {
 			let length = document.text.len();
 			(held, bytes) = (held.saturating_add(length), bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)));
 			batch.push((document.text, found.part(document.file)));

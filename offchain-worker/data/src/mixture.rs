@@ -136,8 +136,11 @@ fn read(file: &mut BufReader<File>, tokens: &mut Vec<u32>) -> io::Result<u64> {
 mod tests {
 	use super::*;
 
+	/// Documents by source and length, and what was given.
+	type Mixed = (Vec<(u32, usize)>, Vec<Given>);
+
 	/// The documents of a mixture, each of which has so many tokens that are its source, and what was given.
-	fn mixed(sources: &[(u64, &[usize])]) -> Result<(Vec<(u32, usize)>, Vec<Given>), DataError> {
+	fn mixed(sources: &[(u64, &[usize])]) -> Result<Mixed, DataError> {
 		let folder = tempfile::tempdir().unwrap();
 		let weights: Vec<u64> = sources.iter().map(|(weight, _)| *weight).collect();
 		let mut mixture = Mixture::new(&folder.path().join("mixture"), &weights)?;

@@ -1,13 +1,17 @@
-//! Documents in the order of their contents' hashes, each once, whatever room there is for them.
+//! Records in order, such as documents by their contents' hashes, whatever room there is for them.
 //!
 //! What does not fit in memory is written to files in order (runs), which are then read side by side.
 
-use super::{corpus::Document, DataError};
+use super::{
+	corpus::{Document, Reason},
+	minhash::Numbers,
+	DataError,
+};
 use std::{
 	cmp::{Ordering, Reverse},
 	collections::{BinaryHeap, VecDeque},
 	fs::{self, File},
-	io::{self, BufReader, BufWriter, Read, Write},
+	io::{self, BufRead, BufReader, BufWriter, Read, Write},
 	path::{Path, PathBuf},
 };
 
@@ -16,6 +20,24 @@ const MOST_MERGED: usize = 128;
 /// Bounds on the bytes that are read at once of a run.
 const LEAST_BUFFER: usize = 4 << 10;
 const MOST_BUFFER: usize = 1 << 20;
+
+/// What can be sorted.
+pub(super) trait Record: Ord + Sized {
+	/// Bytes that it takes in memory beside its own.
+	fn held(&self) -> usize;
+
+	/// Writes it to a run.
+	///
+	/// # Errors
+	/// Those of `file`.
+	fn write(&self, file: &mut dyn Write) -> io::Result<()>;
+
+	/// Reads the next one of a run; nothing at its end.
+	///
+	/// # Errors
+	/// Those of `file`, or that it ends within a record.
+	fn read(file: &mut dyn BufRead) -> io::Result<Option<Self>>;
+}
 
 /// A document and where it goes. Of those that are equal but for blanks at their ends, the shortest comes first.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,11 +48,28 @@ pub(super) struct Sorted {
 	pub(super) text: String,
 	/// Number of the file that it is from.
 	pub(super) file: u32,
+	/// Number of the text that it is a part of, where texts are looked at as a whole.
+	pub(super) number: u64,
+}
+
+impl Sorted {
+	/// A document of a file.
+	pub(super) fn new(text: &str, file: u32) -> Self {
+		Self { key: super::blake2_256(text.trim_end().as_bytes()).0, text: text.to_owned(), file, number: 0 }
+	}
+}
+
+impl From<Document<'_>> for Sorted {
+	fn from(document: Document<'_>) -> Self {
+		Self::new(document.text, document.file)
+	}
 }
 
 impl Ord for Sorted {
 	fn cmp(&self, other: &Self) -> Ordering {
-		order((&self.key, &self.text, self.file), (&other.key, &other.text, other.file))
+		let place = |one: &Self| (one.file, one.number);
+		let by_text = || self.text.len().cmp(&other.text.len()).then_with(|| self.text.cmp(&other.text));
+		self.key.cmp(&other.key).then_with(by_text).then_with(|| place(self).cmp(&place(other)))
 	}
 }
 
@@ -40,44 +79,64 @@ impl PartialOrd for Sorted {
 	}
 }
 
-fn order(a: (&[u8; 32], &str, u32), b: (&[u8; 32], &str, u32)) -> Ordering {
-	let length = |text: &str| text.len();
-	a.0.cmp(b.0).then_with(|| length(a.1).cmp(&length(b.1))).then_with(|| a.1.cmp(b.1)).then_with(|| a.2.cmp(&b.2))
+impl Record for Sorted {
+	fn held(&self) -> usize {
+		self.text.len()
+	}
+
+	fn write(&self, file: &mut dyn Write) -> io::Result<()> {
+		let length = u64::try_from(self.text.len()).unwrap_or(u64::MAX).to_le_bytes();
+		let (number, place) = (self.file.to_le_bytes(), self.number.to_le_bytes());
+		[&self.key[..], &number, &place, &length, self.text.as_bytes()].iter().try_for_each(|part| file.write_all(part))
+	}
+
+	fn read(mut file: &mut dyn BufRead) -> io::Result<Option<Self>> {
+		if file.fill_buf()?.is_empty() {
+			return Ok(None);
+		}
+		let (mut key, mut number, mut place, mut length) = ([0; 32], [0; 4], [0; 8], [0; 8]);
+		let parts: [&mut [u8]; 4] = [&mut key, &mut number, &mut place, &mut length];
+		parts.into_iter().try_for_each(|part| file.read_exact(part))?;
+		let length = u64::from_le_bytes(length);
+		let mut text = String::new();
+		match Read::take(&mut file, length).read_to_string(&mut text).map(u64::try_from)? {
+			Ok(read) if read == length => Ok(Some(Self { key, text, file: u32::from_le_bytes(number), number: u64::from_le_bytes(place) })),
+			_ => Err(io::ErrorKind::UnexpectedEof.into()),
+		}
+	}
 }
 
-/// Collects documents.
-pub(super) struct Sorter {
+/// Collects records.
+pub(super) struct Sorter<T> {
 	/// Where runs go.
 	folder: PathBuf,
 	/// Most bytes that are held.
 	memory: usize,
-	held: Vec<Sorted>,
+	held: Vec<T>,
 	bytes: usize,
 	runs: VecDeque<PathBuf>,
 	written: u64,
 }
 
-impl Sorter {
+impl<T: Record> Sorter<T> {
 	/// Uses about `memory` bytes, and the folder `folder` of its own, which is created if it is needed.
 	pub(super) fn new(folder: PathBuf, memory: u64) -> Self {
 		let memory = usize::try_from(memory).unwrap_or(usize::MAX);
 		Self { folder, memory, held: Vec::new(), bytes: 0, runs: VecDeque::new(), written: 0 }
 	}
 
-	/// Takes a document.
+	/// Takes a record.
 	///
 	/// # Errors
 	/// [`DataError::Io`].
-	pub(super) fn add(&mut self, document: Document<'_>) -> Result<(), DataError> {
-		let Document { text, file } = document;
-		let key = super::blake2_256(text.trim_end().as_bytes()).0;
-		// The list of documents may have twice the room that it uses.
-		let bytes = text.len().saturating_add(2 * size_of::<Sorted>());
+	pub(super) fn add(&mut self, record: T) -> Result<(), DataError> {
+		// The list of records may have twice the room that it uses.
+		let bytes = record.held().saturating_add(2 * size_of::<T>());
 		if !self.held.is_empty() && self.bytes.saturating_add(bytes) > self.memory {
 			self.write_run()?;
 		}
 		self.bytes = self.bytes.saturating_add(bytes);
-		self.held.push(Sorted { key, text: text.to_owned(), file });
+		self.held.push(record);
 		Ok(())
 	}
 
@@ -85,8 +144,8 @@ impl Sorter {
 		self.held.sort_unstable();
 		let path = self.next_path()?;
 		let mut run = Run::create(&path)?;
-		for document in self.held.drain(..) {
-			run.write(&document)?;
+		for record in self.held.drain(..) {
+			run.write(&record)?;
 		}
 		run.finish()?;
 		self.bytes = 0;
@@ -100,14 +159,14 @@ impl Sorter {
 		Ok(self.folder.join(self.written.to_string()))
 	}
 
-	/// All documents, in order.
+	/// All records, in order.
 	///
 	/// # Errors
 	/// [`DataError::Io`].
-	pub(super) fn finish(mut self) -> Result<Merge, DataError> {
+	pub(super) fn finish(mut self) -> Result<InOrder<T>, DataError> {
 		if self.runs.is_empty() {
 			self.held.sort_unstable();
-			return Ok(Merge { heads: Heads::of(vec![Source::Held(self.held.into_iter())])?, last: None });
+			return InOrder::of(vec![Source::Held(self.held.into_iter())]);
 		}
 		if !self.held.is_empty() {
 			self.write_run()?;
@@ -117,17 +176,16 @@ impl Sorter {
 			let some: Vec<PathBuf> = self.runs.drain(..MOST_MERGED).collect();
 			let path = self.next_path()?;
 			let mut run = Run::create(&path)?;
-			let mut merged = Heads::open(&some, self.memory)?;
-			while let Some(document) = merged.next()? {
-				run.write(&document)?;
+			let mut merged = InOrder::<T>::open(&some, self.memory)?;
+			while let Some(record) = merged.next()? {
+				run.write(&record)?;
 			}
 			run.finish()?;
 			remove(&some)?;
 			self.runs.push_back(path);
 		}
 		let runs: Vec<PathBuf> = self.runs.iter().cloned().collect();
-		let heads = Heads::open(&runs, self.memory)?;
-		Ok(Merge { heads, last: None })
+		InOrder::open(&runs, self.memory)
 	}
 }
 
@@ -147,10 +205,8 @@ impl Run {
 		Ok(Self { path: path.to_path_buf(), file: BufWriter::with_capacity(MOST_BUFFER, file) })
 	}
 
-	fn write(&mut self, document: &Sorted) -> Result<(), DataError> {
-		let (file, length) = (document.file.to_le_bytes(), u64::try_from(document.text.len()).unwrap_or(u64::MAX).to_le_bytes());
-		let parts: [&[u8]; 4] = [&document.key, &file, &length, document.text.as_bytes()];
-		parts.iter().try_for_each(|part| self.file.write_all(part)).map_err(|error| DataError::io(&self.path, error))
+	fn write(&mut self, record: &impl Record) -> Result<(), DataError> {
+		record.write(&mut self.file).map_err(|error| DataError::io(&self.path, error))
 	}
 
 	fn finish(mut self) -> Result<(), DataError> {
@@ -158,44 +214,28 @@ impl Run {
 	}
 }
 
-/// Documents in order.
-enum Source {
-	Held(std::vec::IntoIter<Sorted>),
+/// Records in order.
+enum Source<T> {
+	Held(std::vec::IntoIter<T>),
 	Run(PathBuf, BufReader<File>),
 }
 
-impl Source {
-	fn next(&mut self) -> Result<Option<Sorted>, DataError> {
+impl<T: Record> Source<T> {
+	fn next(&mut self) -> Result<Option<T>, DataError> {
 		match self {
-			Self::Held(documents) => Ok(documents.next()),
-			Self::Run(path, file) => read(file).map_err(|error| DataError::io(path, error)),
+			Self::Held(records) => Ok(records.next()),
+			Self::Run(path, file) => T::read(file).map_err(|error| DataError::io(path, error)),
 		}
 	}
 }
 
-fn read(file: &mut BufReader<File>) -> io::Result<Option<Sorted>> {
-	let (mut key, mut number, mut length) = ([0; 32], [0; 4], [0; 8]);
-	match file.read(&mut key)? {
-		0 => return Ok(None),
-		read => file.read_exact(key.get_mut(read..).unwrap_or_default())?,
-	}
-	file.read_exact(&mut number)?;
-	file.read_exact(&mut length)?;
-	let length = u64::from_le_bytes(length);
-	let mut text = String::new();
-	match file.take(length).read_to_string(&mut text).map(u64::try_from)? {
-		Ok(read) if read == length => Ok(Some(Sorted { key, text, file: u32::from_le_bytes(number) })),
-		_ => Err(io::ErrorKind::UnexpectedEof.into()),
-	}
+/// All records in order: the first one of each source, and the sources.
+pub(super) struct InOrder<T> {
+	heads: BinaryHeap<Reverse<(T, usize)>>,
+	sources: Vec<Source<T>>,
 }
 
-/// The first document of each source, and the sources.
-struct Heads {
-	heads: BinaryHeap<Reverse<(Sorted, usize)>>,
-	sources: Vec<Source>,
-}
-
-impl Heads {
+impl<T: Record> InOrder<T> {
 	fn open(runs: &[PathBuf], memory: usize) -> Result<Self, DataError> {
 		let buffer = memory.checked_div(runs.len().saturating_mul(2)).unwrap_or_default().clamp(LEAST_BUFFER, MOST_BUFFER);
 		let open = |path: &PathBuf| {
@@ -205,7 +245,7 @@ impl Heads {
 		Self::of(runs.iter().map(open).collect::<Result<_, DataError>>()?)
 	}
 
-	fn of(mut sources: Vec<Source>) -> Result<Self, DataError> {
+	fn of(mut sources: Vec<Source<T>>) -> Result<Self, DataError> {
 		let mut heads = BinaryHeap::new();
 		for (index, source) in sources.iter_mut().enumerate() {
 			heads.extend(source.next()?.map(|head| Reverse((head, index))));
@@ -213,7 +253,11 @@ impl Heads {
 		Ok(Self { heads, sources })
 	}
 
-	fn next(&mut self) -> Result<Option<Sorted>, DataError> {
+	/// The next record; none at the end.
+	///
+	/// # Errors
+	/// [`DataError::Io`].
+	pub(super) fn next(&mut self) -> Result<Option<T>, DataError> {
 		let Some(Reverse((first, index))) = self.heads.pop() else { return Ok(None) };
 		if let Some(head) = self.sources.get_mut(index).map(Source::next).transpose()?.flatten() {
 			self.heads.push(Reverse((head, index)));
@@ -222,24 +266,34 @@ impl Heads {
 	}
 }
 
-/// All documents in order, each once.
+/// All documents in order, each once, and none of a text that does not stay.
 pub(super) struct Merge {
-	heads: Heads,
+	documents: InOrder<Sorted>,
+	gone: Numbers,
 	last: Option<[u8; 32]>,
 }
 
 impl Merge {
-	/// The next document; none at the end. Those that are left out are told to `repeated`, by file and bytes.
+	/// Those of `documents` but for texts with these numbers.
+	pub(super) fn new(documents: InOrder<Sorted>, gone: Numbers) -> Self {
+		Self { documents, gone, last: None }
+	}
+
+	/// The next document; none at the end. Those that are left out are told to `left`, by file and bytes.
 	///
 	/// # Errors
 	/// [`DataError::Io`].
-	pub(super) fn next(&mut self, repeated: &mut dyn FnMut(u32, u64)) -> Result<Option<Sorted>, DataError> {
-		while let Some(document) = self.heads.next()? {
-			if self.last != Some(document.key) {
+	pub(super) fn next(&mut self, left: &mut dyn FnMut(Reason, u32, u64)) -> Result<Option<Sorted>, DataError> {
+		while let Some(document) = self.documents.next()? {
+			let bytes = u64::try_from(document.text.len()).unwrap_or(u64::MAX);
+			if self.gone.contains(document.number) {
+				left(Reason::Near, document.file, bytes);
+			} else if self.last == Some(document.key) {
+				left(Reason::Repeated, document.file, bytes);
+			} else {
 				self.last = Some(document.key);
 				return Ok(Some(document));
 			}
-			repeated(document.file, u64::try_from(document.text.len()).unwrap_or(u64::MAX));
 		}
 		Ok(None)
 	}
@@ -256,11 +310,12 @@ mod tests {
 		let folder = tempfile::tempdir().unwrap();
 		let mut sorter = Sorter::new(folder.path().join("runs"), memory);
 		for (text, file) in documents {
-			sorter.add(Document { text, file: *file }).unwrap();
+			sorter.add(Sorted::new(text, *file)).unwrap();
 		}
 		let runs = sorter.written;
-		let (mut merge, mut texts, mut left) = (sorter.finish().unwrap(), Vec::new(), 0);
-		while let Some(document) = merge.next(&mut |_, bytes| left += bytes).unwrap() {
+		let mut merge = Merge::new(sorter.finish().unwrap(), Numbers::default());
+		let (mut texts, mut left) = (Vec::new(), 0);
+		while let Some(document) = merge.next(&mut |_, _, bytes| left += bytes).unwrap() {
 			texts.push(document.text);
 		}
 		(texts, left, runs)
@@ -283,10 +338,10 @@ mod tests {
 		let folder = tempfile::tempdir().unwrap();
 		let mut sorter = Sorter::new(folder.path().join("runs"), 1);
 		for text in ["one", "two"] {
-			sorter.add(Document { text, file: 0 }).unwrap();
+			sorter.add(Sorted::new(text, 0)).unwrap();
 		}
-		File::options().write(true).open(folder.path().join("runs/1")).unwrap().set_len(45).unwrap();
-		assert!(matches!(sorter.finish().and_then(|mut merge| merge.next(&mut |_, _| ())), Err(DataError::Io { .. })));
+		File::options().write(true).open(folder.path().join("runs/1")).unwrap().set_len(53).unwrap();
+		assert!(matches!(sorter.finish().and_then(|mut documents| documents.next()), Err(DataError::Io { .. })));
 	}
 
 	proptest! {

@@ -7,6 +7,7 @@ use super::{
 	build::{write_files, BuildOptions},
 	corpus::{below, Corpus, CorpusLimits, InvalidUtf8, Part},
 	dataset::tokenizer_of,
+	filter::Filter,
 	manifest::{hash_text, DatasetManifest},
 	place,
 	tokenizer::Tokenizer,
@@ -84,6 +85,12 @@ pub struct Recipe {
 	pub document_bytes: u64,
 	/// Most bytes of a record.
 	pub record_bytes: u64,
+	/// Filters of texts.
+	#[serde(default, skip_serializing_if = "Vec::is_empty")]
+	pub filters: Vec<Filter>,
+	/// Whether of texts that are nearly the same one alone stayed.
+	#[serde(default, skip_serializing_if = "std::ops::Not::not")]
+	pub near_duplicates: bool,
 	/// Root of the tokenizer's file.
 	#[serde(with = "hash_text")]
 	pub tokenizer: H256,
@@ -115,6 +122,8 @@ impl Sources {
 			max_bytes: (total_bytes < u64::MAX).then_some(total_bytes),
 			document_bytes,
 			record_bytes,
+			filters: options.filters.clone(),
+			near_duplicates: options.near_duplicates,
 			tokenizer: tokenizer.id().root,
 			end: tokenizer.tokens().end,
 			special_tokens: tokenizer.takes_special_tokens(),
@@ -186,7 +195,8 @@ pub fn verify(folder: &Path, sources: &Path, options: &BuildOptions) -> Result<(
 	let tokenizer = tokenizer_of(folder, &manifest, special_tokens)?;
 	check_files(sources, &listed.files)?;
 	let (name, licence) = (manifest.name.clone(), manifest.licence.clone());
-	let options = BuildOptions { name, licence, tokens_per_shard, held_out, vocab, ..options.clone() };
+	let (filters, near_duplicates) = (listed.recipe.filters.clone(), listed.recipe.near_duplicates);
+	let options = BuildOptions { filters, near_duplicates, name, licence, tokens_per_shard, held_out, vocab, ..options.clone() };
 	let made = place::aside(folder, |aside| write_files(&listed.corpus(sources)?, &tokenizer, &options, aside))?;
 	let mut found = made.manifest;
 	let files = made.sources.map(|made| made.files).unwrap_or_default();

@@ -6,10 +6,11 @@ use super::{
 	reading::{notices, Reading, Weighted},
 	CliError,
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use neuroshard_data::{
 	build::{build, rebuild, BuildOptions, DEFAULT_MEMORY_BYTES},
 	chats::Chats,
+	filter::Filter,
 	meter::{Meter, Progress, Step},
 	mixture::Given,
 	tokenizer::Tokenizer,
@@ -18,6 +19,7 @@ use neuroshard_data::{
 use neuroshard_inference::{folder::speaker, Conversation};
 use neuroshard_support::{counted::counted, printable::printable_line};
 use std::{
+	collections::BTreeSet,
 	io::{stderr, IsTerminal, Write},
 	path::{Path, PathBuf},
 	sync::{
@@ -45,6 +47,12 @@ pub(super) struct Build {
 	/// the mixture ends with the source that has too few.
 	#[arg(long, value_name = "WEIGHT:PATH", conflicts_with_all = ["corpus", "max_bytes"])]
 	mix: Vec<Weighted>,
+	/// A filter of texts, once for each. A text is a file, a line, a row or an object; what each leaves out is counted by reason.
+	#[arg(long, value_name = "NAME", value_enum)]
+	filter: Vec<Named>,
+	/// Leave out texts that are nearly another one, found by MinHash: shingles of 5 words, 14 bands of 8 hashes.
+	#[arg(long)]
+	near_duplicates: bool,
 	/// Name.
 	#[arg(long, default_value = "local text")]
 	name: String,
@@ -71,7 +79,7 @@ pub(super) struct Build {
 	special_tokens: bool,
 	/// Take lines of JSON lines as conversations, with `messages` of a `role` and a `content` each, and with `tools` if the template has a use for them.
 	/// Of the tokens that the tokenizer's chat template makes of them, only those that the assistant says are targets of the loss.
-	#[arg(long, conflicts_with = "special_tokens")]
+	#[arg(long, conflicts_with_all = ["special_tokens", "filter", "near_duplicates"])]
 	chats: bool,
 	/// A file of the chat template; without it, the one beside the tokenizer.
 	#[arg(long, value_name = "FILE", requires = "chats")]
@@ -87,6 +95,29 @@ pub(super) struct Build {
 	/// Threads that make tokens; without it, one for each core.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
+}
+
+/// A filter, as datatrove calls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Named {
+	/// Gopher's rules on repetition: lines, paragraphs and n-grams of words.
+	GopherRepetition,
+	/// Gopher's rules on quality: length, words, symbols, lines, stop words of English.
+	GopherQuality,
+	/// FineWeb's own rules: ends of lines, short lines, repeated lines, lists.
+	Fineweb,
+}
+
+impl Named {
+	/// Each once, in the order in which they are asked.
+	fn filters(named: Vec<Self>) -> Vec<Filter> {
+		let filter = |name| match name {
+			Self::GopherRepetition => Filter::GopherRepetition,
+			Self::GopherQuality => Filter::GopherQuality,
+			Self::Fineweb => Filter::Fineweb,
+		};
+		named.into_iter().map(filter).collect::<BTreeSet<_>>().into_iter().collect()
+	}
 }
 
 impl Build {
@@ -107,6 +138,8 @@ impl Build {
 			tokens_per_shard: self.tokens_per_shard,
 			held_out: self.held_out,
 			vocab: self.vocab,
+			filters: Named::filters(self.filter),
+			near_duplicates: self.near_duplicates,
 			memory_bytes: self.memory,
 			threads: self.threads.unwrap_or(defaults.threads),
 			chats: chats.clone(),
@@ -215,6 +248,16 @@ fn words(progress: Progress, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn filters_are_asked_in_one_order_and_once() {
+		use Named::{Fineweb, GopherQuality, GopherRepetition};
+		let all = [Filter::GopherRepetition, Filter::GopherQuality, Filter::Fineweb];
+		assert_eq!(Named::filters(vec![Fineweb, GopherQuality, Fineweb, GopherRepetition]), all);
+		// They are called as in recipes.
+		let names = [GopherRepetition, GopherQuality, Fineweb].map(|named| named.to_possible_value().unwrap().get_name().to_owned());
+		assert_eq!(names, all.map(|filter| filter.name().to_owned()));
+	}
 
 	#[test]
 	fn what_each_source_has_given_is_a_line() {

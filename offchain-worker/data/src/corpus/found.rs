@@ -1,6 +1,6 @@
 //! What was found in a corpus.
 
-use super::{Left, LeftOut, Reason};
+use super::{Amount, Left, LeftOut, Reason};
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// How files hold text.
@@ -78,10 +78,10 @@ impl Found {
 		self.taken.values().map(|taken| taken.bytes).sum()
 	}
 
-	/// Notes that a document of this file is equal to another one, and left out.
-	pub fn repeated(&mut self, file: u32, bytes: u64) {
-		let name = usize::try_from(file).ok().and_then(|file| self.names.get(file)).map_or("", |(name, _)| name);
-		self.left_out.add(Reason::Repeated, bytes, name);
+	/// Notes so many documents or texts that are left out for a reason, and some files that they are of.
+	pub(crate) fn leave(&mut self, reason: Reason, amount: Amount, files: &[u32]) {
+		let name = |file: &u32| usize::try_from(*file).ok().and_then(|file| self.names.get(file)).map_or("", |(name, _)| name);
+		self.left_out.add_amount(reason, amount, files.iter().map(name));
 	}
 
 	/// What was read, in words, a line for each format.
@@ -109,8 +109,8 @@ mod tests {
 		found.taken.insert(Format::Table, Taken { files: 1, documents: 0, bytes: 0 });
 		assert_eq!(found.lines(), ["1 file of text: 1 document, 7 bytes", "2 files of Parquet: 30 documents, 500 bytes"]);
 		assert_eq!((found.documents(), found.bytes()), (31, 507));
-		found.repeated(b, 7);
-		found.repeated(a, 9);
+		found.leave(Reason::Repeated, Amount { count: 1, bytes: 7 }, &[b]);
+		found.leave(Reason::Repeated, Amount { count: 1, bytes: 9 }, &[a]);
 		assert_eq!(found.left_out.lines(), ["16 bytes of 2 documents that are blank, or equal to another one (b.parquet, a.txt)"]);
 	}
 }

@@ -1,5 +1,6 @@
 //! Parts of a corpus that are in no document, with reasons and paths.
 
+use crate::filter::Filter;
 use std::{collections::BTreeMap, fmt};
 
 /// Most places that are told of each reason.
@@ -35,6 +36,10 @@ pub enum Reason {
 	Pointer,
 	/// The document is blank, or was there already.
 	Repeated,
+	/// The document is of a text that is nearly another one.
+	Near,
+	/// A filter leaves the text out, for a reason of its own.
+	Filtered(Filter, &'static str),
 	/// The name begins with a point.
 	Hidden,
 	/// The same file or folder is read under another name.
@@ -67,12 +72,22 @@ impl Reason {
 			Self::NoText => ["record without text in the column", "records without text in the column"],
 			Self::Pointer => ["Git LFS pointer in place of a file", "Git LFS pointers in place of files"],
 			Self::Repeated => ["document that is blank, or equal to another one", "documents that are blank, or equal to another one"],
+			Self::Near => ["document of a text that is nearly another one", "documents of texts that are nearly others"],
+			Self::Filtered(..) => ["text that a filter leaves out", "texts that a filter leaves out"],
 			Self::Hidden => ["hidden file or folder", "hidden files and folders"],
 			Self::Again => ["link to what is read under another name", "links to what is read under another name"],
 			Self::Dead => ["link that leads nowhere", "links that lead nowhere"],
 			Self::NoFile => ["pipe, socket or device", "pipes, sockets or devices"],
 			Self::Deep => ["folder that is nested too deep", "folders that are nested too deep"],
 			Self::Dataset => ["folder of a dataset", "folders of datasets"],
+		}
+	}
+
+	/// What it says for itself.
+	fn own(self) -> String {
+		match self {
+			Self::Filtered(filter, reason) => format!("as {} says, {reason}, ", filter.name()),
+			_ => String::new(),
 		}
 	}
 
@@ -99,8 +114,16 @@ pub struct Left {
 
 impl Left {
 	pub(super) fn add(&mut self, bytes: u64, place: &str) {
-		self.amount.count = self.amount.count.saturating_add(1);
-		self.amount.bytes = self.amount.bytes.saturating_add(bytes);
+		self.count(Amount { count: 1, bytes });
+		self.name(place);
+	}
+
+	fn count(&mut self, amount: Amount) {
+		self.amount.count = self.amount.count.saturating_add(amount.count);
+		self.amount.bytes = self.amount.bytes.saturating_add(amount.bytes);
+	}
+
+	fn name(&mut self, place: &str) {
 		if self.places.len() < MOST_PLACES && self.places.last().is_none_or(|last| last != place) {
 			self.places.push(place.to_owned());
 		}
@@ -123,6 +146,13 @@ impl LeftOut {
 		self.0.entry(reason).or_default().add(bytes, place);
 	}
 
+	/// Notes several things, some of which were found in these places.
+	pub(super) fn add_amount<'a>(&mut self, reason: Reason, amount: Amount, places: impl Iterator<Item = &'a str>) {
+		let left = self.0.entry(reason).or_default();
+		left.count(amount);
+		places.for_each(|place| left.name(place));
+	}
+
 	/// Returns the amount that was left out for this reason.
 	pub fn amount(&self, reason: Reason) -> Amount {
 		self.0.get(&reason).map_or(Amount::default(), |left| left.amount)
@@ -139,7 +169,7 @@ impl LeftOut {
 				1 => "1 byte of ".to_owned(),
 				_ => format!("{bytes} bytes of "),
 			};
-			format!("{bytes}{count} {what} {}{}", left.named(), reason.remedy())
+			format!("{bytes}{count} {what} {}{}{}", reason.own(), left.named(), reason.remedy())
 		};
 		self.0.iter().map(line).collect()
 	}

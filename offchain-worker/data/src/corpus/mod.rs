@@ -217,7 +217,20 @@ impl Corpus {
 	/// [`DataError::NoText`] if there is no document; [`DataError::Broken`] for files that are not what they seem to be, [`DataError::NoColumn`]
 	/// for records without the column, [`DataError::NotUtf8`] if that is refused; [`DataError::Io`]; or what `take` says.
 	pub fn read(&self, meter: &Meter, take: &mut Take<'_>) -> Result<Found, DataError> {
+		self.read_with(Reader::new(self, meter, take), meter)
+	}
+
+	/// As [`Self::read`], but texts are not split: [`pieces`] does it.
+	///
+	/// # Errors
+	/// As [`Self::read`]; [`DataError::Broken`] for a text that is longer than a record may be.
+	pub(crate) fn read_whole(&self, meter: &Meter, take: &mut Take<'_>) -> Result<Found, DataError> {
 		let mut reader = Reader::new(self, meter, take);
+		reader.whole();
+		self.read_with(reader, meter)
+	}
+
+	fn read_with(&self, mut reader: Reader<'_>, meter: &Meter) -> Result<Found, DataError> {
 		let place = match &self.origin {
 			Origin::Given(documents) => {
 				reader.given(documents)?;
@@ -251,6 +264,17 @@ impl Corpus {
 		})?;
 		Ok((texts, found))
 	}
+}
+
+/// The documents that a text becomes, each of so many bytes or fewer.
+pub(crate) fn pieces(text: &str, document_bytes: u64) -> impl Iterator<Item = &str> {
+	let mut rest = text;
+	std::iter::from_fn(move || {
+		let end = text::document_end(rest.as_bytes(), document_bytes);
+		let (piece, behind) = rest.split_at_checked(end).filter(|(piece, _)| !piece.is_empty())?;
+		rest = behind;
+		Some(piece)
+	})
 }
 
 fn read_paths(inputs: &[Input], out: Option<&Path>, reader: &mut Reader<'_>, meter: &Meter) -> Result<(), DataError> {

@@ -79,6 +79,7 @@ pub(super) struct Reader<'a> {
 	column: &'a str,
 	records: bool,
 	invalid_utf8: InvalidUtf8,
+	whole: bool,
 	meter: &'a Meter,
 	take: &'a mut Take<'a>,
 	found: Found,
@@ -91,7 +92,23 @@ impl<'a> Reader<'a> {
 	pub(super) fn new(corpus: &'a Corpus, meter: &'a Meter, take: &'a mut Take<'a>) -> Self {
 		let Corpus { limits, column, records, invalid_utf8, .. } = corpus;
 		let (found, bytes, seen) = Default::default();
-		Self { limits: *limits, column, records: *records, invalid_utf8: *invalid_utf8, meter, take, found, bytes, seen }
+		Self { limits: *limits, column, records: *records, invalid_utf8: *invalid_utf8, whole: false, meter, take, found, bytes, seen }
+	}
+
+	/// Splits no text.
+	pub(super) fn whole(&mut self) {
+		(self.limits.document_bytes, self.whole) = (self.limits.record_bytes, true);
+	}
+
+	/// The refusal of a text that would be split although none may be.
+	pub(super) fn refuse_split(&self, at: &At<'_>) -> Result<(), DataError> {
+		match self.whole && self.room() > 0 {
+			true => Err(at.broken(format!(
+				"a text has more than {} bytes, and texts are looked at as a whole here: raise --record-bytes, or split it",
+				self.limits.record_bytes
+			))),
+			false => Ok(()),
+		}
 	}
 
 	/// Takes no document twice. All hashes are held in memory.
@@ -303,6 +320,9 @@ impl<'a> Reader<'a> {
 			};
 			self.one(document, format, at)?;
 			rest = behind;
+			if !rest.is_empty() {
+				self.refuse_split(at)?;
+			}
 		}
 		Ok(())
 	}

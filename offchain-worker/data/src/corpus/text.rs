@@ -43,6 +43,9 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, s
 			reader.leave(Reason::Beyond, left, at.name);
 			break;
 		};
+		if taken > 0 {
+			reader.refuse_split(at)?;
+		}
 		reader.document(document, offset, Format::Text, at)?;
 		taken = taken.saturating_add(1);
 		start = start.saturating_add(end);

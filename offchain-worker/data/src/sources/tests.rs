@@ -3,6 +3,7 @@ use crate::{
 	build::{build, rebuild, Built},
 	corpus::{mixed_corpus, paths_corpus},
 	dataset::{shard_path, TOKENIZER_FILE},
+	filter::Filter,
 	manifest::MANIFEST_FILE,
 	tokenizer::train,
 };
@@ -113,6 +114,100 @@ fn a_mixture_has_the_shares_of_its_weights_whatever_the_memory_and_is_made_again
 	fs::copy(place.text().join("a.txt"), place.text().join("b/c.txt")).unwrap();
 	let error = build(&corpus, &Tokenizer::bytes(), &options(), &place.at("none")).unwrap_err().to_string();
 	assert!(error.contains("source 2 of the mixture has no document"), "{error}");
+}
+
+/// A text of sentences, which has but a few words with others in common.
+fn sentences(number: usize) -> String {
+	let word = |line: usize, place: usize| {
+		let hash = crate::blake2_256(format!("{number} {line} {place}").as_bytes());
+		hash.0.iter().take(7).map(|byte| char::from(b'a' + byte % 26)).collect::<String>()
+	};
+	let line = |line: usize| format!("the {} of that.", (0..9).map(|place| word(line, place)).collect::<Vec<_>>().join(" "));
+	(0..12).map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn texts_that_filters_leave_out_are_counted_by_reason_and_left_out_again() {
+	let place = Place::new();
+	let record = |text: &str| serde_json::json!({ "body": text }).to_string() + "\n";
+	let texts: String = (0..40)
+		.map(|number| record(&sentences(number)))
+		.chain([record("too short"), record(&"same line again and again.\n".repeat(40))])
+		.collect();
+	place.write("b/d.jsonl", &texts);
+	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 300, ..CorpusLimits::default() };
+	fs::remove_file(place.text().join("b/c.txt")).unwrap();
+	let corpus = paths_corpus(&[place.text().join("b")], limits, None).unwrap().with_column("body");
+	let filters = vec![Filter::GopherRepetition, Filter::GopherQuality];
+	let built = [(1 << 30, 1), (1 << 10, 3)].map(|(memory_bytes, threads)| {
+		let options = BuildOptions { filters: filters.clone(), memory_bytes, threads, ..options() };
+		rebuild(&corpus, &Tokenizer::bytes(), &options, &place.at("ds")).unwrap()
+	});
+	assert_eq!(built[0].dataset.manifest, built[1].dataset.manifest);
+	assert_eq!(built[0].found, built[1].found);
+	let expected = [
+		"9 bytes of 1 text that a filter leaves out as gopher-repetition says, top_2_gram, (d.jsonl)",
+		"1080 bytes of 1 text that a filter leaves out as gopher-repetition says, dup_line_frac, (d.jsonl)",
+	];
+	let mut lines = built[0].found.left_out.lines();
+	lines.sort_by_key(|line| line.len());
+	assert_eq!(lines, expected);
+	// Of the rest, all is there: split as it is without filters.
+	assert_eq!(built[0].dataset.manifest.bytes, (0..40).map(|number| sentences(number).len() as u64).sum::<u64>());
+	verify(&place.at("ds"), &place.text().join("b"), &options()).unwrap();
+	let error = rebuild(&corpus, &Tokenizer::bytes(), &BuildOptions { filters, ..options() }, &place.at("ds"));
+	assert_eq!(error.unwrap().dataset.manifest, built[0].dataset.manifest);
+}
+
+#[test]
+fn filters_that_leave_out_nothing_change_nothing() {
+	let place = Place::new();
+	(0..40).for_each(|number| place.write(&format!("c/{number}.txt"), &sentences(number)));
+	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 100, ..CorpusLimits::default() };
+	let corpus = paths_corpus(&[place.text().join("c")], limits, None).unwrap();
+	let roots = [(vec![], false), (vec![Filter::GopherQuality], true)].map(|(filters, near_duplicates)| {
+		let options = BuildOptions { filters, near_duplicates, ..options() };
+		let built = rebuild(&corpus, &Tokenizer::bytes(), &options, &place.at("ds")).unwrap();
+		assert_eq!(built.found.left_out.lines(), [""; 0]);
+		built.dataset.manifest.root
+	});
+	assert_eq!(roots[0], roots[1]);
+}
+
+#[test]
+fn of_near_duplicates_the_same_one_stays_in_any_order_and_whatever_the_memory() {
+	let place = Place::new();
+	let texts: Vec<String> = (0..40).map(sentences).collect();
+	let near: Vec<String> = texts.iter().map(|text| text.replacen("the ", "THE: ", 3).replacen("of that", "of it", 1)).collect();
+	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 300, ..CorpusLimits::default() };
+	let written = |texts: &[&Vec<String>], memory_bytes, threads| {
+		let lines: String = texts.iter().copied().flatten().map(|text| serde_json::json!({ "body": text }).to_string() + "\n").collect();
+		place.write("b/d.jsonl", &lines);
+		let corpus = paths_corpus(&[place.text().join("b/d.jsonl")], limits, None).unwrap().with_column("body");
+		let options = BuildOptions { near_duplicates: true, memory_bytes, threads, ..options() };
+		let built = rebuild(&corpus, &Tokenizer::bytes(), &options, &place.at("ds")).unwrap();
+		verify(&place.at("ds"), &place.text().join("b"), &BuildOptions::default()).unwrap();
+		(built.dataset.manifest.root, built.dataset.manifest.bytes, built.found.left_out.lines().len())
+	};
+	let first = written(&[&texts, &near, &texts], 1 << 30, 1);
+	assert_eq!(first, written(&[&near, &texts, &near], 1 << 10, 3));
+	let lowest =
+		|pair: (&String, &String)| [pair.0, pair.1].into_iter().min_by_key(|text| crate::blake2_256(text.as_bytes())).unwrap().len() as u64;
+	assert_eq!(first.1, texts.iter().zip(&near).map(lowest).sum::<u64>());
+	assert_eq!(first.2, 2, "near and equal ones are told apart");
+}
+
+#[test]
+fn texts_that_cannot_be_looked_at_as_a_whole_are_refused() {
+	let place = Place::new();
+	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 100, record_bytes: 1_000 };
+	for (name, column) in [("a.txt", "text"), ("b/d.jsonl", "body")] {
+		place.write("b/d.jsonl", &serde_json::json!({ "body": "\u{e4}".repeat(600) }).to_string());
+		let corpus = paths_corpus(&[place.text().join(name)], limits, None).unwrap().with_column(column);
+		let options = BuildOptions { near_duplicates: true, ..options() };
+		let error = build(&corpus, &Tokenizer::bytes(), &options, &place.at("none")).unwrap_err().to_string();
+		assert!(error.contains("more than 1000 bytes"), "{error}");
+	}
 }
 
 #[test]
