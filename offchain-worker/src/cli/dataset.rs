@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Subcommand)]
 pub(super) enum DatasetCommand {
 	/// Tokenize text into shards with a manifest.
-	Build(dataset_build::Build),
+	Build(Box<dataset_build::Build>),
 	/// Check every file of a dataset against its manifest, and the manifest against a root or the chain.
 	Verify(Verify),
 	/// Propose a dataset on chain and activate it.
