@@ -119,7 +119,7 @@ mod tests {
 			let (theta, zeros) = (theta_0(&model, &layout, &train.seed), vec![0.0; layout.len()]);
 			let places = 0..batch * (train.seq_len + 1);
 			let mask = |place: u32| if masked > 0 && place.is_multiple_of(masked) { MASK } else { 0 };
-			let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab | mask(place)).collect();
+			let tokens: Vec<_> = places.map(|place| (place * 7_919 % 1_009 % model.vocab) | mask(place)).collect();
 			let exec = Arc::new(Exec::new(2).unwrap());
 			let trace = Trace::step(&exec, &model, &train, [&theta, &zeros, &zeros], &tokens, 0, 0).unwrap();
 			let expected = trace.tensor(trace.plan().job.unwrap().loss)[0];

@@ -208,7 +208,7 @@ mod tests {
 		let places = 0..train.batch * (train.seq_len + 1);
 		let masked = |place: u32| train.masked && (place < 40 || place.is_multiple_of(3));
 		let mask = |place| if masked(place) { MASK } else { 0 };
-		let tokens: Vec<_> = places.map(|place| place * 7_919 % 1_009 % model.vocab | mask(place)).collect();
+		let tokens: Vec<_> = places.map(|place| (place * 7_919 % 1_009 % model.vocab) | mask(place)).collect();
 		let mut trace = Trace::of_step(&exec, model, train, state, &tokens, (0, 0), mistake).unwrap();
 		trace.streamed = trace.streamed.and_then(|streamed| rows.map(|rows| super::Streamed { rows, ..streamed }));
 		trace.computed(Arena::new(2_000), 0)

@@ -26,7 +26,7 @@ impl Text {
 		let mut random = Lcg(seed);
 		let mut masked = |shard: Vec<u32>| -> Vec<u32> {
 			let first = shard.len() / 16;
-			let mask = |(place, token)| if place < first || random.next() % 2 == 0 { token | MASK } else { token };
+			let mask = |(place, token)| if place < first || random.next().is_multiple_of(2) { token | MASK } else { token };
 			shard.into_iter().enumerate().map(mask).collect()
 		};
 		Self { shards: self.shards.into_iter().map(&mut masked).collect(), width: TokenWidth::Four }
