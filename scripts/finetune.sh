@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Compares the full fine-tuning of imported models with PyTorch's, on the same batches: losses and norms of gradients of each step, and what the parameters become.
+# The models have the shapes of Qwen 3 and of SmolLM, fewer layers and random weights. Needs Python 3.10 or newer with venv; installs the peer beside the target
+# directory.
+#   scripts/finetune.sh [--steps N]
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+. "$root/scripts/bench-peers.sh"
+cargo build --release -p neuroshard-worker --example finetune
+# Without this folder among those of modules: tokenizers.py in it is not the package.
+exec "$peers/venv/bin/python" -I scripts/finetune.py --folder "$peers" --finetune "$CARGO_TARGET_DIR/release/examples/finetune" "$@"
