@@ -36,6 +36,7 @@ export const MANIFEST = {
 	tokenizer: { root: HASH, bytes: 10221, tokens: { usable: 257, end: 256 } },
 	vocab: 288,
 	shape: { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
+	masked: false,
 	root: HASH,
 	bytes: 16_384n,
 };
@@ -76,6 +77,7 @@ export const RUN = {
 		outer_lr: float(1),
 		outer_beta: float(0),
 		validation_sequences: 4,
+		masked: false,
 	},
 	genesis_root: HASH,
 	min_participants: 1,
