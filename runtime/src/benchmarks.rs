@@ -176,8 +176,8 @@ impl pallet_neuro_training::BenchmarkHelper<RuntimeOrigin> for Helper {
 				source: BoundedVec::truncate_from(vec![b's'; 256]),
 				tokenizer: Tokenizer { root: H256::repeat_byte(1), bytes: 10_000, tokens: TextTokens::BYTES },
 				vocab: BYTE_VOCAB,
-				// 64 windows a shard, 128 training shards.
 				masked: false,
+				// 64 windows a shard, 128 training shards.
 				shape: DatasetShape { tokens_per_shard: 64 * 32 + 1, shard_count: 129, held_out: 1 },
 				root: H256::repeat_byte(2),
 				bytes: u64::MAX,

@@ -161,13 +161,18 @@ impl ChainAt {
 	/// # Errors
 	/// As [`Self::fee`].
 	pub async fn answer_fees(&self, model: &ModelConfig) -> Result<AnswerFees, ChainError> {
-		let [defence, challenge] = answer_game(model);
+		let ([defence, challenge], last) = answer_game(model);
 		let mut fees = AnswerFees { defence: 0, challenge: 0 };
 		for (sum, moves) in [(&mut fees.defence, defence), (&mut fees.challenge, challenge)] {
 			for action in moves {
 				*sum = sum.saturating_add(self.fee(&defence_of_answer(action)).await?);
 			}
 		}
+		let mut dearest = 0;
+		for action in last {
+			dearest = dearest.max(self.fee(&defence_of_answer(action)).await?);
+		}
+		fees.challenge = fees.challenge.saturating_add(dearest);
 		Ok(fees)
 	}
 
@@ -241,7 +246,7 @@ pub(super) fn round_calls(size: RoundSize) -> [Call; 5] {
 	]
 }
 
-/// Most pieces of a tile in any model of today. Beyond it they are one for 256 tokens of a batch.
+/// Most pieces of a tile in any model of today. Beyond it they are one for 256 tokens of a batch, or for 256 of its heads with a norm.
 const PIECES: u32 = 1_024;
 
 /// A defender's moves in the longest game about work, and in the longest about a checkpoint, each with a list as long as this configuration
@@ -250,7 +255,9 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	let (model, train) = (&config.model, &config.train);
 	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
 	let tiles = u32::try_from(ParamLayout::new(model)?.tile_count()).unwrap_or(u32::MAX);
-	let pieces = train.batch.saturating_mul(train.seq_len).div_ceil(256).max(PIECES);
+	// The gradient of a head's norm is a chain over the tokens and heads of a batch.
+	let heads = if model.family.has_head_norms() { model.heads } else { 1 };
+	let pieces = train.batch.saturating_mul(train.seq_len).saturating_mul(heads).div_ceil(256).max(PIECES);
 	let nodes = list(Plan::training(model, train)?.listed_nodes());
 	let work = [Move::Steps(list(train.inner_steps)), Move::Nodes { before: Contents::State([[0; 32]; 3]), after: [[0; 32]; 3], nodes }];
 	let (before, after, gradient) = ([[0; 32]; 2], [[0; 32]; 2], [0; 32]);
@@ -272,9 +279,9 @@ fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], Conf
 	Ok([game(work, pieces), game(checkpoint, pieces_of_outer)])
 }
 
-/// The moves of the defender, and of the challenger, in the longest game about an answer: about a tile of one of the largest nodes, but with a choice at its end
-/// where that has the larger witness.
-fn answer_game(model: &ModelConfig) -> [Vec<Move>; 2] {
+/// The moves of the defender, and of the challenger, in the longest game about an answer, but for the challenger's last one: about a tile of one of the largest
+/// nodes. And the moves that can be the last: which of them costs more depends on the chain's weights.
+fn answer_game(model: &ModelConfig) -> ([Vec<Move>; 2], [Move; 2]) {
 	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
 	let longest = model.max_seq.min(MAX_TEXT);
 	// Where a text of this length is not judged, shorter ones are: their lists have no more than any list.
@@ -284,16 +291,16 @@ fn answer_game(model: &ModelConfig) -> [Vec<Move>; 2] {
 	});
 	let entry = || Entry { hash: [0; 32], proof: vec![[0; 32]; 32] };
 	let (node, hash) = (Move::Node { index: 0, root: entry() }, Move::Hash { index: 0, entry: entry() });
-	let witness = match choice_len(model.vocab, longest) {
-		len if len > MAX_WITNESS => Move::Choice { index: 0, witness: vec![0; len] },
-		_ => Move::Piece { piece: 0, before: Some(entry()), after: Some(entry()), witness: vec![0; MAX_WITNESS] },
-	};
+	let last = [
+		Move::Choice { index: 0, witness: vec![0; choice_len(model.vocab, longest)] },
+		Move::Piece { piece: 0, before: Some(entry()), after: Some(entry()), witness: vec![0; MAX_WITNESS] },
+	];
 	// A list that does not fit a move takes another one, and the choice in it.
 	let hashes = if tiles > MAX_LIST { 2 } else { 1 };
 	let read = Move::Read { start: [[0; 32]; 2], nodes: list(nodes) };
 	let defence = std::iter::once(read).chain((0..hashes).map(|_| Move::Hashes(list(tiles)))).chain([Move::States(list(PIECES))]);
-	let challenge = std::iter::once(node).chain((0..hashes).map(|_| hash.clone())).chain([witness]);
-	[defence.collect(), challenge.collect()]
+	let challenge = std::iter::once(node).chain((0..hashes).map(|_| hash.clone()));
+	([defence.collect(), challenge.collect()], last)
 }
 
 fn defence_of_answer(action: Move) -> Call {

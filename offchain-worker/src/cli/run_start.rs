@@ -66,7 +66,6 @@ impl Start {
 				fits(&view.config.model, model, &format!("run {run}"))?;
 				let root = match round.checked_sub(1) {
 					None => Some(view.config.genesis_root),
-					Some(_) if *round == view.rounds_adopted => Some(view.checkpoint),
 					Some(before) => at.record(*run, before).await?.filter(|record| !record.fallen).map(|record| record.checkpoint),
 				};
 				let root = root
@@ -139,7 +138,7 @@ mod tests {
 	use neuroshard_roles::write_model;
 	use neuroshard_store::Store;
 	use neuroshard_training::presets;
-	use neuroshard_types::run::RoundRecord;
+	use neuroshard_types::{run::RoundRecord, F32};
 
 	#[test]
 	fn a_start_is_a_seed_a_round_of_a_run_a_root_or_a_folder() {
@@ -176,7 +175,23 @@ mod tests {
 		let header = Header { round: 4, adopted_steps: 48, ..Header::first(H256::repeat_byte(1), H256::repeat_byte(2)) };
 		(view.rounds_adopted, view.checkpoint) = (4, header.root());
 		node.answer("Training", "run", &Some(view.clone()));
-		node.answer("Training", "record", &None::<RoundRecord>);
+		let record = RoundRecord {
+			seed: H256::zero(),
+			start: H256::zero(),
+			inner_start: H256::zero(),
+			first_round: 3,
+			participants: Vec::new(),
+			late: Vec::new(),
+			bridge: None,
+			included: Vec::new(),
+			excluded: Vec::new(),
+			attested: Vec::new(),
+			checkpoint: header.root(),
+			fallen: false,
+			validation_loss: F32::new(1.0),
+			adopted_at: 7,
+		};
+		node.answer("Training", "record", &Some(record.clone()));
 		let at = node.client().await.now().await.unwrap();
 		let model = view.config.model;
 		let error = |round, model: &ModelConfig| {
@@ -188,7 +203,10 @@ mod tests {
 		store.set_note(header.root(), &header.encode()).unwrap();
 		let start = Start::Round(7, 4).resolve(base.path(), &at, &model).await.unwrap();
 		assert_eq!(start, RunStart::Given { params: header.params, momentum: header.momentum, of: Some((7, 4)) });
-		// The record of round 2 is gone.
+		// The record is gone, or what it says has fallen.
+		node.answer("Training", "record", &Some(RoundRecord { fallen: true, ..record }));
+		assert!(error(4, &model).await.contains("checkpoint that round 4 of run 7 starts from"));
+		node.answer("Training", "record", &None::<RoundRecord>);
 		assert!(error(3, &model).await.contains("checkpoint that round 3 of run 7 starts from"));
 		let other = ModelConfig { layers: model.layers + 1, ..model };
 		assert!(error(4, &other).await.contains("the model of run 7 is another one"));

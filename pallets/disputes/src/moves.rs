@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use codec::Encode;
 use frame_support::ensure;
 use neuroshard_graph::{
-	game::{Entry, GameError, Move, Outcome, MAX_LIST},
+	game::{Entry, GameError, Move, Outcome, Position, MAX_LIST},
 	witness::{MAX_CHOICE, MAX_WITNESS},
 	Hash,
 };
@@ -114,6 +114,9 @@ impl<T: Config> Pallet<T> {
 		ensure!(Self::now() <= game.deadline, Refusal::TooLate);
 		ensure!(!Fallen::<T>::contains_key(claim), Refusal::ClaimFell);
 		ensure!(H256(game.position.hash()) == position, Refusal::OtherPosition);
+		// The largest move of all takes half of a block's room for moves: it is let in only where it can be one.
+		let choosing = matches!(game.position, Position::PickRow { .. });
+		ensure!(choosing || !matches!(action, Move::Choice { .. }), Refusal::OtherPosition);
 		Ok(game)
 	}
 

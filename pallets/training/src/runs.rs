@@ -179,7 +179,6 @@ impl<T: Config> Pallet<T> {
 		let run = Runs::<T>::get(other).ok_or(Error::<T>::UnknownRun)?;
 		let checkpoint = match round.checked_sub(1) {
 			None => Some(run.config.genesis_root),
-			Some(_) if round == run.rounds_adopted => Some(run.checkpoint),
 			Some(before) => Records::<T>::get(other, before).filter(|record| !record.fallen).map(|record| record.checkpoint),
 		};
 		let steps = u64::from(round).saturating_mul(run.config.train.inner_steps.into());

@@ -118,6 +118,8 @@ impl<T: Config> Pallet<T> {
 	fn try_run(id: RunId, run: &Run) -> Result<(), TryRuntimeError> {
 		ensure!(id < NextRun::<T>::get(), "identifier was not given yet");
 		ensure!(run.deposit == Self::deposit(run.config.rounds), "deposit differs from what the run needs");
+		let start = run.config.start.root(0, 0);
+		ensure!(start.is_none_or(|root| root == run.config.genesis_root), "run starts from another checkpoint than it says");
 		let rounds: Vec<_> = Records::<T>::iter_key_prefix(id).collect();
 		ensure!(rounds.iter().all(|round| *round < run.rounds_adopted), "record of a round that was not adopted");
 		let kept = rounds.len() <= usize::try_from(T::RecordsKept::get()).unwrap_or(usize::MAX);

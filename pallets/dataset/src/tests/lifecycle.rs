@@ -16,8 +16,8 @@ use neuroshard_types::{
 };
 use sp_runtime::{ArithmeticError, DispatchError, TokenError};
 
-/// Texts of 4, 17 and 17 bytes with a length byte each, root and three numbers of the tokenizer, vocabulary, three numbers of shape, root, bytes of text:
-/// 5 + 18 + 18 + 44 + 4 + 12 + 32 + 8 = 142 bytes at 7, and the base of 1,000.
+/// Texts of 4, 17 and 17 bytes with a length byte each, root and three numbers of the tokenizer, vocabulary, whether it is masked, three numbers of shape, root, bytes of text:
+/// 5 + 18 + 18 + 44 + 4 + 1 + 12 + 32 + 8 = 142 bytes at 7, and the base of 1,000.
 const DEPOSIT: Balance = 1_994;
 
 #[test]
