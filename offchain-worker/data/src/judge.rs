@@ -26,6 +26,9 @@ const IN_MEMORY: u64 = 70;
 /// Files that are told of each reason.
 const MOST_FILES: usize = 5;
 
+/// Texts with the numbers of their files, and the place that they take.
+type Texts = (Vec<(String, u32)>, Place);
+
 /// What becomes of a text.
 enum Judged {
 	/// A filter leaves it out, with its bytes.
@@ -46,7 +49,7 @@ pub(super) fn read(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Re
 	let mut sorter = Sorter::new(folder.join("documents"), memory_bytes.saturating_sub(for_bands).saturating_sub(for_texts));
 	let mut near = NearDuplicates::new(folder.join("bands"), for_bands);
 	let (mut number, mut refused) = (0u64, BTreeMap::<(Filter, &str), (Amount, Vec<u32>)>::new());
-	let deal = |hand: &mut dyn FnMut((Vec<(String, u32)>, Place)) -> Result<(), DataError>| {
+	let deal = |hand: &mut dyn FnMut(Texts) -> Result<(), DataError>| {
 		let (mut batch, mut held) = (Vec::new(), 0usize);
 		let found = corpus.read_whole(meter, &mut |document| {
 			held = held.saturating_add(document.text.len());
@@ -60,7 +63,7 @@ pub(super) fn read(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Re
 		hand((batch, room.place(held))).map(|()| found)
 	};
 	let document_bytes = corpus.limits().document_bytes;
-	let look = |(batch, place): (Vec<(String, u32)>, _)| -> (Vec<(u32, Judged)>, _) {
+	let look = |(batch, place): Texts| -> (Vec<(u32, Judged)>, Place) {
 		let judge = |(text, file): (String, u32)| (file, judge(&text, file, document_bytes, filters, *near_duplicates));
 		(batch.into_iter().map(judge).collect(), place)
 	};
