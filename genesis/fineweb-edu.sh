@@ -16,7 +16,7 @@ if [ -z "$tokenizer" ]; then
 	tokenizer="$dataset.tokenizer.json"
 	"$worker" tokenizer train --corpus "$text" --max-bytes 500000000 --vocab 32768 --out "$tokenizer"
 fi
-# Shards of 8 MiB: some 1,200 of them, with 8 held out.
+# Shards of 8 MiB: some 2,400 of them, with 8 held out.
 "$worker" dataset build --corpus "$text" --near-duplicates --tokenizer "$tokenizer" --out "$dataset" \
 	--name "FineWeb-Edu 10BT" --licence ODC-By-1.0 --url hf://datasets/HuggingFaceFW/fineweb-edu/sample/10BT \
 	--tokens-per-shard 4194304 --held-out 8

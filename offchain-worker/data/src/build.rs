@@ -216,11 +216,12 @@ type Text = (String, u32);
 /// Tokens of some documents.
 struct Encoded {
 	tokens: Vec<u32>,
-	/// Of each document, its part of the corpus, its bytes, and how many tokens there are up to its end.
+	/// Of each document, its part of the corpus, its bytes if it has tokens, and how many tokens there are up to its end.
 	documents: Vec<(u32, u64, usize)>,
 }
 
-/// Makes tokens of documents on several threads, hands them to `take` in the order of the documents, and returns the documents' bytes.
+/// Makes tokens of documents on several threads, hands them to `take` in the order of the documents, and returns the bytes of
+/// those that have tokens.
 fn tokenize(
 	mut documents: Merge,
 	tokenizer: &Tokenizer,
@@ -229,32 +230,37 @@ fn tokenize(
 	take: &mut dyn FnMut(&Encoded) -> Result<(), DataError>,
 ) -> Result<u64, DataError> {
 	let deal = |hand: &mut dyn FnMut(Vec<Text>) -> Result<(), DataError>| {
-		let (mut batch, mut held, mut bytes) = (Vec::new(), 0usize, 0u64);
+		let (mut batch, mut held) = (Vec::new(), 0usize);
 		while let Some(document) = documents.next(&mut |reason, file, bytes| found.leave(reason, Amount { count: 1, bytes }, &[file]))? {
-			let length = document.text.len();
-			(held, bytes) = (held.saturating_add(length), bytes.saturating_add(u64::try_from(length).unwrap_or(u64::MAX)));
+			held = held.saturating_add(document.text.len());
 			batch.push((document.text, found.part(document.file)));
 			if held >= BATCH_BYTES {
 				hand(std::mem::take(&mut batch))?;
 				held = 0;
 			}
 		}
-		hand(batch).map(|()| bytes)
+		hand(batch)
 	};
+	let mut bytes = 0u64;
 	in_order(options.threads, deal, |batch| encode(&batch, tokenizer, options), &mut |encoded: Result<Encoded, TokenizerError>| {
-		take(&encoded.map_err(|source| DataError::Tokenizer { path: TOKENIZER_FILE.into(), source })?)
-	})
+		let encoded = encoded.map_err(|source| DataError::Tokenizer { path: TOKENIZER_FILE.into(), source })?;
+		bytes = encoded.documents.iter().fold(bytes, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
+		take(&encoded)
+	})?;
+	Ok(bytes)
 }
 
 fn encode(batch: &[Text], tokenizer: &Tokenizer, options: &BuildOptions) -> Result<Encoded, TokenizerError> {
 	let mut encoded = Encoded { tokens: Vec::new(), documents: Vec::with_capacity(batch.len()) };
 	for (text, part) in batch {
+		let start = encoded.tokens.len();
 		match &options.chats {
 			Some(chats) => chats.encode(text, &mut encoded.tokens),
 			None => tokenizer.encode(text, &mut encoded.tokens)?,
 		}
 		let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-		encoded.documents.push((*part, bytes, encoded.tokens.len()));
+		let has_tokens = encoded.tokens.len() > start;
+		encoded.documents.push((*part, if has_tokens { bytes } else { 0 }, encoded.tokens.len()));
 		options.meter.add_tokenized(bytes);
 	}
 	Ok(encoded)

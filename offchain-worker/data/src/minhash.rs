@@ -3,7 +3,7 @@
 //! A text is a set of shingles: each 5 words in a row, in small letters, without marks, with each run of digits as one zero. A hash function gives a text
 //! the least value that it has of any shingle: two texts have the same with the probability of their similarity (Jaccard), the shingles that they share
 //! by those of both. Two texts are near duplicates if all hashes of a band are the same: with a similarity of 0.8 by a probability of 92 %, of 0.72 by
-//! 64 %, of 0.5 by 5 %. Of the texts that are the same in a band, the one whose own hash (Blake2) is the lowest stays; so among the texts that stay, no two
+//! 65 %, of 0.5 by 5 %. Of the texts that are the same in a band, the one whose own hash (Blake2) is the lowest stays; so among the texts that stay, no two
 //! are near duplicates, whatever the order that they are read in. A text of fewer than 5 words is none.
 
 use crate::{

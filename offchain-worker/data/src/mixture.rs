@@ -53,11 +53,14 @@ impl Mixture {
 		Ok(Self { sources, given: weights.iter().map(|weight| Given { weight: *weight, ..Given::default() }).collect() })
 	}
 
-	/// Takes a document of a source.
+	/// Takes a document of a source. One without tokens is none.
 	///
 	/// # Errors
 	/// [`DataError::Io`].
 	pub(super) fn push(&mut self, source: u32, bytes: u64, tokens: &[u32]) -> Result<(), DataError> {
+		if tokens.is_empty() {
+			return Ok(());
+		}
 		let Some((path, file, documents)) = usize::try_from(source).ok().and_then(|source| self.sources.get_mut(source)) else {
 			return Ok(());
 		};
@@ -174,7 +177,14 @@ mod tests {
 
 	#[test]
 	fn a_source_without_a_document_is_refused_by_its_number() {
-		let error = mixed(&[(1, &[1]), (1, &[])]).unwrap_err().to_string();
-		assert!(error.starts_with("source 2 of the mixture has no document"), "{error}");
+		for lengths in [&[][..], &[0]] {
+			let error = mixed(&[(1, &[1]), (1, lengths)]).unwrap_err().to_string();
+			assert!(error.starts_with("source 2 of the mixture has no document"), "{error}");
+		}
+	}
+
+	#[test]
+	fn documents_without_tokens_count_for_nothing() {
+		assert_eq!(mixed(&[(1, &[0, 3, 0, 3]), (1, &[0, 2])]).unwrap(), mixed(&[(1, &[3, 3]), (1, &[2])]).unwrap());
 	}
 }

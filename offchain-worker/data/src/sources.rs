@@ -147,7 +147,7 @@ impl Sources {
 		let path = folder.join(SOURCES_FILE);
 		let refused = |reason: String| DataError::NoSources { path: path.clone(), reason };
 		let (_, expected) = manifest.source.rsplit_once(BETWEEN).ok_or_else(|| {
-			refused("the manifest names no list of sources: the dataset was built of standard input or the cargo registry, or by an earlier release".into())
+			refused("the manifest names no list of sources: the dataset was built of standard input, the cargo registry or chats, or by an earlier release".into())
 		})?;
 		let mut bytes = Vec::new();
 		let file = File::open(&path).map_err(|error| DataError::io(&path, error))?;
@@ -199,13 +199,20 @@ pub fn verify(folder: &Path, sources: &Path, options: &BuildOptions) -> Result<(
 	let options = BuildOptions { filters, near_duplicates, name, licence, tokens_per_shard, held_out, vocab, ..options.clone() };
 	let made = place::aside(folder, |aside| write_files(&listed.corpus(sources)?, &tokenizer, &options, aside))?;
 	let mut found = made.manifest;
-	let files = made.sources.map(|made| made.files).unwrap_or_default();
-	if files != listed.files {
-		return Err(other(sources, differences(&listed.files, &files)));
+	let Some(again) = made.sources else { return Err(DataError::Invalid("only what was made of files alone is made again".into())) };
+	if again.files != listed.files {
+		return Err(other(sources, differences(&listed.files, &again.files)));
 	}
 	// In words, it is what whoever built it called it.
 	found.source = manifest.source.clone();
-	found.compare(&manifest.on_chain()?, "the manifest")
+	found.compare(&manifest.on_chain()?, "the manifest")?;
+	// The same dataset may become of another recipe, which is not the one that the list tells.
+	if (&again.recipe, &again.licence) != (&listed.recipe, &listed.licence) {
+		let words = |sources: &Sources| format!("{} {:?}", sources.licence, sources.recipe);
+		let (found, expected) = (words(&again), words(&listed));
+		return Err(DataError::Differs { field: "recipe or licence", found, other: SOURCES_FILE.into(), expected });
+	}
+	Ok(())
 }
 
 /// Checks that all files of the list are in `folder`, with what was in them.

@@ -121,11 +121,11 @@ pub struct Accuracy {
 }
 
 impl Accuracy {
-	/// Share, and the standard error of it.
+	/// Share, and the standard error of it, which is 0 for one question.
 	pub fn share(&self, right: usize) -> (f64, f64) {
 		let (questions, right) = (self.questions as f64, right as f64);
 		let share = right / questions;
-		(share, (share * (1.0 - share) / (questions - 1.0)).sqrt())
+		(share, (share * (1.0 - share) / (questions - 1.0).max(1.0)).sqrt())
 	}
 
 	/// Adds an answer that was tried.
@@ -259,6 +259,7 @@ mod tests {
 		assert_eq!((all.questions, all.right, all.right_normalized), (3, 2, 2));
 		let (share, error) = all.share(2);
 		assert!((share - 2.0 / 3.0).abs() < 1e-12 && (error - 1.0 / 3.0).abs() < 1e-12, "{share} {error}");
+		assert_eq!(Accuracy { questions: 1, right: 1, right_normalized: 0 }.share(1), (1.0, 0.0));
 	}
 
 	#[test]

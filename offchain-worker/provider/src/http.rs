@@ -53,6 +53,8 @@ use tokio::{
 
 /// For a place to be answered at.
 const AUDITORS_WAIT: Duration = Duration::from_secs(10);
+/// Probabilities of prompts that the answers to a request tell back: all of them are held until the last one is there.
+const MOST_TOLD: usize = 1 << 22;
 /// Path of the page to chat on, and the page.
 pub(super) const PAGE: &str = "/";
 const PAGE_TEXT: &str = include_str!("page.html");
@@ -233,6 +235,10 @@ impl Server {
 		payer: Option<&Payer>,
 	) -> Result<Vec<Answer>, ApiError> {
 		self.batcher.check(&prompts, ask.choices).map_err(|refused| ApiError::from(refused).of(field))?;
+		let told = ask.log.filter(|_| ask.echo).map_or(0, |top| told(prompts.iter().map(Vec::len).sum(), top, ask.choices));
+		if told > MOST_TOLD {
+			return Err(ApiError::field(field, "so many prompts are not told back with probabilities at once: send fewer"));
+		}
 		let (mut jobs, mut answers) = (Vec::new(), Vec::new());
 		for prompt in prompts {
 			let room = self.batcher.longest().saturating_sub(prompt.len()).saturating_add(1);
@@ -292,6 +298,12 @@ impl Server {
 		};
 		tokio::task::spawn_blocking(work).await.map_err(|_| ApiError::internal("the prompt could not be read"))?
 	}
+}
+
+/// Probabilities that are told back of prompts with so many tokens, each with its `top` alternatives, in so many answers.
+fn told(tokens: usize, top: usize, choices: u32) -> usize {
+	let choices = usize::try_from(choices).unwrap_or(usize::MAX);
+	tokens.saturating_mul(top.saturating_add(1)).saturating_mul(choices)
 }
 
 fn id(kind: Kind) -> String {

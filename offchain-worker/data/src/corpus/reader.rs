@@ -100,8 +100,11 @@ impl<'a> Reader<'a> {
 		(self.limits.document_bytes, self.whole) = (self.limits.record_bytes, true);
 	}
 
-	/// The refusal of a text that would be split although none may be.
-	pub(super) fn refuse_split(&self, at: &At<'_>) -> Result<(), DataError> {
+	/// The refusal of a text that would be split although none may be. One that the limit of the corpus cuts, as it had this `room`, is the last one.
+	pub(super) fn refuse_split(&mut self, room: u64, at: &At<'_>) -> Result<(), DataError> {
+		if self.whole && room < self.limits.document_bytes {
+			self.bytes = self.limits.total_bytes;
+		}
 		match self.whole && self.room() > 0 {
 			true => Err(at.broken(format!(
 				"a text has more than {} bytes, and texts are looked at as a whole here: raise --record-bytes, or split it",
@@ -313,7 +316,8 @@ impl<'a> Reader<'a> {
 			self.leave(Reason::NoText, 0, at.name);
 		}
 		while !rest.is_empty() {
-			let end = text::document_end(rest.as_bytes(), self.document_bytes().min(self.room()));
+			let room = self.room();
+			let end = text::document_end(rest.as_bytes(), self.document_bytes().min(room));
 			let Some((document, behind)) = rest.split_at_checked(end).filter(|(document, _)| !document.is_empty()) else {
 				self.leave(Reason::Beyond, u64::try_from(rest.len()).unwrap_or(u64::MAX), at.name);
 				break;
@@ -321,7 +325,7 @@ impl<'a> Reader<'a> {
 			self.one(document, format, at)?;
 			rest = behind;
 			if !rest.is_empty() {
-				self.refuse_split(at)?;
+				self.refuse_split(room, at)?;
 			}
 		}
 		Ok(())

@@ -75,6 +75,25 @@ fn what_the_limit_of_the_corpus_leaves_out_is_counted_in_bytes_and_files() {
 }
 
 #[test]
+fn whole_texts_end_with_the_one_that_the_limit_of_the_corpus_cuts() {
+	let text = b"one\ntwo two\nthree\n";
+	let line = serde_json::json!({ "text": "one\ntwo two\nthree\n" }).to_string() + "\n";
+	for (name, bytes) in [("a.txt", &text[..]), ("a.jsonl", line.as_bytes())] {
+		let root = tree(&[(name, bytes), ("b.txt", b"z\n")]);
+		for (total_bytes, expected) in [(6, "one\n"), (12, "one\ntwo two\n"), (17, "one\ntwo two\n"), (2, "on")] {
+			let corpus = path_corpus(root.path(), CorpusLimits { total_bytes, ..LIMITS }).unwrap();
+			let mut texts = Vec::new();
+			let taken = corpus.read_whole(&Meter::default(), &mut |document| {
+				texts.push(document.text.to_owned());
+				Ok(())
+			});
+			assert_eq!(texts, [expected], "{name} {total_bytes}");
+			assert_eq!(taken.unwrap().left_out.amount(Reason::Beyond).count, 2, "{name} {total_bytes}");
+		}
+	}
+}
+
+#[test]
 fn documents_never_split_a_character() {
 	let root = tree(&[("a.txt", "äöüßäöüéäöüñ".as_bytes())]);
 	let limits = CorpusLimits { document_bytes: 5, ..LIMITS };

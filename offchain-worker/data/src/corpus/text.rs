@@ -35,7 +35,8 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, s
 		if rest.is_empty() {
 			break;
 		}
-		let end = document_end(rest, reader.document_bytes().min(reader.room()));
+		let room = reader.room();
+		let end = document_end(rest, reader.document_bytes().min(room));
 		let enough = share == Share::Beginning && taken > 0;
 		let Some(document) = rest.get(..end).filter(|document| !document.is_empty() && !enough) else {
 			// A file whose size nobody knows is at least longer than what was read of it.
@@ -43,13 +44,13 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, s
 			reader.leave(Reason::Beyond, left, at.name);
 			break;
 		};
-		if taken > 0 {
-			reader.refuse_split(at)?;
-		}
 		reader.document(document, offset, Format::Text, at)?;
 		taken = taken.saturating_add(1);
 		start = start.saturating_add(end);
 		offset = offset.saturating_add(u64::try_from(end).unwrap_or(u64::MAX));
+		if share == Share::Whole && raw.len() > start {
+			reader.refuse_split(room, at)?;
+		}
 	}
 	if taken > 0 && is_raw(at.inner) {
 		reader.found_mut().raw.add(at.size.unwrap_or(offset), at.name);

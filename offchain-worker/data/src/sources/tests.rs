@@ -211,6 +211,20 @@ fn texts_that_cannot_be_looked_at_as_a_whole_are_refused() {
 }
 
 #[test]
+fn a_limit_of_the_corpus_cuts_the_last_text_where_texts_are_looked_at_as_a_whole() {
+	let place = Place::new();
+	// Lines have 17 bytes from the 100th on.
+	let limits = CorpusLimits { total_bytes: 4_509, document_bytes: 100, ..CorpusLimits::default() };
+	let corpus = paths_corpus(&[place.text()], limits, Some(&place.at("ds"))).unwrap();
+	let built = rebuild(&corpus, &Tokenizer::bytes(), &BuildOptions { near_duplicates: true, ..options() }, &place.at("ds")).unwrap();
+	let text = fs::read_to_string(place.text().join("a.txt")).unwrap();
+	let expected = text[..4_509].rfind('\n').unwrap() + 1;
+	assert!(expected < 4_509);
+	assert_eq!(built.dataset.manifest.bytes, expected as u64);
+	place.verify().unwrap();
+}
+
+#[test]
 fn mixtures_out_of_bounds_are_refused() {
 	let place = Place::new();
 	let refused = |sources: &[(u64, PathBuf)]| mixed_corpus(sources, CorpusLimits::default(), None).unwrap_err().to_string();
@@ -253,6 +267,11 @@ fn a_manifest_that_is_not_of_its_sources_is_found_out() {
 	stated(&|_, _| ()).unwrap();
 	let error = stated(&|sources, _| sources.recipe.document_bytes = 90).unwrap_err();
 	assert!(matches!(&error, DataError::Differs { field: "root", .. }), "{error}");
+	// What gives the same dataset by another recipe, or under another licence.
+	for edit in [|sources: &mut Sources| sources.recipe.tokenizer = H256::zero(), |sources: &mut Sources| sources.licence = "MIT".into()] {
+		let error = stated(&|sources, _| edit(sources)).unwrap_err();
+		assert!(matches!(&error, DataError::Differs { field: "recipe or licence", .. }), "{error}");
+	}
 	let error = stated(&|_, manifest| manifest.bytes += 1).unwrap_err();
 	assert!(matches!(&error, DataError::Differs { field: "bytes", .. }), "{error}");
 	for name in ["../text/a.txt", "/etc/hostname"] {

@@ -18,6 +18,8 @@ use serde::de::DeserializeSeed;
 const SAID: [char; 2] = ['\u{fdd3}', '\u{fdd4}'];
 /// What templates that write a date write: the same dataset is to become of the same conversations on any day. Seconds since 1970; 26 July 2024.
 const TODAY: i64 = 1_721_952_000;
+/// Bytes that all renderings of a conversation may take, about.
+const MOST_WRITTEN: usize = 1 << 28;
 /// Who is learned from.
 const ASSISTANT: &str = "assistant";
 
@@ -41,6 +43,9 @@ pub enum Unfit {
 		"the template does not mark what the assistant says in generation blocks, and writes other words of message {0} when more follow"
 	)]
 	Prefix(usize),
+	/// It would be rendered for too long.
+	#[error("it has too many turns for a template without generation blocks")]
+	Long,
 	/// The template does not take it.
 	#[error(transparent)]
 	Chat(#[from] ChatError),
@@ -91,14 +96,19 @@ impl Conversation {
 		template.render(values).map_err(ChatError::Messages)
 	}
 
-	/// The parts of a conversation in order, and whether the assistant says them.
-	fn parts(&self, messages: &[Value], tools: &Value) -> Result<Vec<(String, bool)>, Unfit> {
+	/// The parts of a conversation, which is of a record of so many `bytes`, in order, and whether the assistant says them.
+	fn parts(&self, messages: &[Value], tools: &Value, bytes: usize) -> Result<Vec<(String, bool)>, Unfit> {
+		let is_said = |message: &Value| message.get_attr("role").is_ok_and(|role| role.as_str() == Some(ASSISTANT));
+		// Two renderings for each.
+		let turns = messages.iter().filter(|message| is_said(message)).count();
+		if !self.blocks && turns.saturating_mul(bytes) > MOST_WRITTEN {
+			return Err(Unfit::Long);
+		}
 		let whole = self.written(messages, tools, false)?;
 		if self.blocks {
 			return Ok(said(&whole));
 		}
 		let (mut parts, mut told) = (Vec::new(), 0);
-		let is_said = |message: &Value| message.get_attr("role").is_ok_and(|role| role.as_str() == Some(ASSISTANT));
 		for (place, _) in messages.iter().enumerate().filter(|(_, message)| is_said(message)) {
 			let before = self.written(messages.get(..place).unwrap_or_default(), tools, true)?;
 			let behind = self.written(messages.get(..=place).unwrap_or_default(), tools, false)?;
@@ -133,7 +143,7 @@ impl Conversation {
 		let tools = Some(field("tools")).filter(|tools| !tools.is_undefined()).unwrap_or_else(|| Value::from(()));
 		let start = tokens.len();
 		let mut any = false;
-		for (part, is_said) in self.parts(&messages, &tools)? {
+		for (part, is_said) in self.parts(&messages, &tools, record.len())? {
 			let mask = if is_said { 0 } else { MASK };
 			let part = self.text.marked(&part, tokens.len() == start)?;
 			any |= is_said && !part.is_empty();
@@ -270,6 +280,7 @@ mod tests {
 			(r#"{"messages": []}"#, "says nothing"),
 			(r#"{"messages": [{"role": "user", "content": "a"}]}"#, "says nothing"),
 			(r#"{"messages": [{"role": "assistant", "content": "\ufdd3"}]}"#, "noncharacters"),
+			(r#"{"messages": [], "tools": [{"\ufdd4": 1}]}"#, "noncharacters"),
 		] {
 			let error = record(CHATML, json).unwrap_err();
 			assert!(error.contains(words), "{json}: {error}");
@@ -282,9 +293,17 @@ mod tests {
 	fn control_tokens_that_somebody_wrote_are_text_and_tools_reach_the_template() {
 		let template =
 			"{{ tools[0].name }}{{ tools | tojson }}:{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}{{ eos_token }}";
-		let json = r#"{"messages": [{"role": "assistant", "content": "a<|endoftext|>"}], "tools": [{"name": "t<|endoftext|>", "b": 1, "a": [2.5, -3, true, null]}]}"#;
-		let tools = r#"({"name": "t<|endoftext|>", "b": 1, "a": (2.5, -3, true, null)})"#.replace('(', "[").replace(')', "]");
+		let json = r#"{"messages": [{"role": "assistant", "content": "a<|endoftext|>"}], "tools": [{"name": "t<|endoftext|>", "<|endoftext|>": 1, "a": [2.5, -3, true, null]}]}"#;
+		let tools = r#"({"name": "t<|endoftext|>", "<|endoftext|>": 1, "a": (2.5, -3, true, null)})"#.replace('(', "[").replace(')', "]");
 		assert_eq!(record(template, json).unwrap(), format!("t<|endoftext|>{tools}:[a<|endoftext|>]$"));
+	}
+
+	#[test]
+	fn more_turns_than_can_be_written_again_for_each_are_refused_without_blocks_alone() {
+		let turns = vec![("assistant", "a"); 3_000];
+		assert!(told(CHATML, &turns).unwrap_err().contains("too many turns"));
+		let blocks = "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
+		assert_eq!(told(blocks, &turns).unwrap(), format!("[{}]$", "a".repeat(3_000)));
 	}
 
 	#[test]

@@ -132,5 +132,11 @@ async fn probabilities_of_prompts_are_those_of_answers_whether_prompts_are_text_
 	}
 	let (status, _) = client.post(COMPLETIONS, r#"{"model": "tiny", "prompt": "fn", "max_tokens": 0}"#).await;
 	assert_eq!(status, "400");
+	// 12,500 bytes, the token that begins a text, 21 probabilities and 16 answers are more than 2^22.
+	let many =
+		json!({ "model": "tiny", "prompt": "x".repeat(12_500), "max_tokens": 0, "logprobs": 20, "echo": true, "n": 16, "temperature": 1 });
+	let (status, answer) = client.post(COMPLETIONS, &many.to_string()).await;
+	assert_eq!((status.as_str(), &answer["error"]["param"]), ("400", &json!("prompt")), "{answer}");
+	assert!(answer["error"]["message"].as_str().unwrap().contains("send fewer"), "{answer}");
 	server.end().await;
 }

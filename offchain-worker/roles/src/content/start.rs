@@ -35,7 +35,7 @@ pub fn offer_start(store: &Store, folder: Option<&Path>) -> Result<Option<H256>,
 		file.by_ref().take(half).read_to_end(&mut bytes).map_err(failed)?;
 		let found = store.put_pinned(&bytes, LABEL)?.root;
 		if found != expected {
-			store.unpin(found, LABEL)?;
+			store.unpin_label(LABEL)?;
 			return Err(CheckpointError::Root { part, found, expected }.into());
 		}
 	}
@@ -85,11 +85,14 @@ mod tests {
 		let (layout, checkpoint) = (ParamLayout::new(&model).unwrap(), Checkpoint::genesis(0, &model, &train, 1).unwrap());
 		checkpoint.save(dir.path(), &layout).unwrap();
 		let path = data_path(dir.path(), &checkpoint.header);
-		let mut bytes = std::fs::read(&path).unwrap();
-		bytes[5] ^= 1;
-		std::fs::write(&path, bytes).unwrap();
-		let error = offer_start(&store, Some(dir.path())).unwrap_err().to_string();
-		assert!(error.contains("parameters has root"), "{error}");
-		assert!(store.pinned(LABEL).is_empty() && store.note(checkpoint.header.root()).unwrap().is_none());
+		let whole = std::fs::read(&path).unwrap();
+		for (place, part) in [(5, "parameters"), (whole.len() - 5, "outer momentum")] {
+			let mut bytes = whole.clone();
+			bytes[place] ^= 1;
+			std::fs::write(&path, bytes).unwrap();
+			let error = offer_start(&store, Some(dir.path())).unwrap_err().to_string();
+			assert!(error.contains(&format!("{part} has root")), "{error}");
+			assert!(store.pinned(LABEL).is_empty() && store.note(checkpoint.header.root()).unwrap().is_none());
+		}
 	}
 }

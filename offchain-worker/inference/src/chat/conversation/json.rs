@@ -8,7 +8,9 @@ use std::fmt;
 /// Name under which the library hands over a number as it is written.
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// Reads a value. Texts are marked by the chat, roles as that does it.
+const NONCHARACTERS: &str = "it has noncharacters, which no text should have";
+
+/// Reads a value. Texts and the names of fields are marked by the chat; roles and names that are words stay as they are.
 #[derive(Clone, Copy)]
 pub(super) struct Json<'a> {
 	chat: &'a Chat,
@@ -59,7 +61,7 @@ impl<'de> Visitor<'de> for Json<'_> {
 
 	fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
 		match text.contains(SAID) {
-			true => Err(E::custom("it has noncharacters, which no text should have")),
+			true => Err(E::custom(NONCHARACTERS)),
 			false if self.is_role => Ok(self.chat.role(text).into()),
 			false => Ok(self.chat.mark(text).into()),
 		}
@@ -79,8 +81,12 @@ impl<'de> Visitor<'de> for Json<'_> {
 			if name == NUMBER {
 				return number(&map.next_value::<String>()?).ok_or_else(|| A::Error::custom("a number is out of range"));
 			}
+			if name.contains(SAID) {
+				return Err(A::Error::custom(NONCHARACTERS));
+			}
 			let value = map.next_value_seed(Self { is_role: name == "role", ..self })?;
-			fields.push((name, value));
+			// Templates write names, too.
+			fields.push((self.chat.role(&name), value));
 		}
 		Ok(fields.into_iter().collect())
 	}
