@@ -297,7 +297,7 @@ mod tests {
 		let (model, train) = presets::tiny();
 		let before = Checkpoint::genesis(0, &model, &TrainConfig { seed: [1; 32], ..train }, 1).unwrap();
 		before.save(older.path(), &ParamLayout::new(&model).unwrap()).unwrap();
-		for (lie, extrinsics) in [(AnswerLie::Token, 3), (AnswerLie::Layer, 6), (AnswerLie::Checkpoint(older.path().into()), 6)] {
+		for (lie, extrinsics) in [(AnswerLie::Token, 5), (AnswerLie::Layer, 6), (AnswerLie::Checkpoint(older.path().into()), 6)] {
 			let transcript = answered(engine(&lie), true, Sampling::default());
 			assert!(wrong(&transcript).is_some(), "{lie:?}");
 			assert_eq!(dispute(&lie, &transcript), (extrinsics, Ruling::Fraud), "{lie:?}");
