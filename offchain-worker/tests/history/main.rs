@@ -61,7 +61,7 @@ fn config() -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds: Some(1),
 		durations: PhaseDurations { joining: 2, training: 2, revealing: 2, availability: 2, checkpointing: 2 },
-		tokenizer: Tokenizer::BYTES,
+		tokenizer: manifest().tokenizer,
 		overlaps: false,
 	}
 }

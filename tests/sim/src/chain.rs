@@ -305,7 +305,7 @@ fn config(dataset: DatasetId, places: u32, terms: &Terms) -> RunConfig {
 		min_bond: 100 * NEURO,
 		rounds: Some(terms.rounds),
 		durations: terms.durations,
-		tokenizer: Tokenizer::BYTES,
+		tokenizer: manifest().tokenizer,
 		overlaps: false,
 	}
 }
