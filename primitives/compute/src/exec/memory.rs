@@ -35,10 +35,7 @@ impl StepMemory {
 	pub fn arena_len(self, model: &ModelConfig, train: &TrainConfig) -> Result<u64, SetupError> {
 		let plan = self.plan(model, train)?;
 		match self.micro_batch {
-			Some(_) => {
-				let len = u64::try_from(Accumulated::new(&plan, model, train)?.end).map_err(|_| SetupError::Memory)?;
-				Ok(len)
-			}
+			Some(_) => u64::try_from(Accumulated::new(&plan, model, train)?.end).map_err(|_| SetupError::Memory),
 			None => Ok(plan.arena_len()),
 		}
 	}

@@ -217,9 +217,7 @@ impl Runner {
 			arena.copy_within(stream.clone(), accumulated.stream.start + first * self.dim);
 		}
 		let [losses, sums] = parts(arena, [accumulated.losses.clone(), accumulated.sums.clone()]);
-		let (tiles, rest) = sums.split_at_mut(tile_count(losses.len(), 1));
-		self.exec.tile_sums(losses, losses.len(), 1, tiles);
-		rest.fill(0.0);
+		self.exec.partial_sums(losses, sums);
 		let sum = self.exec.tree_sum(sums);
 		arena[self.range(self.job.loss).start] = sum * mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
 		self.scatter(arena, &stages[scatter], accumulated.stream.clone());
@@ -272,9 +270,7 @@ impl Runner {
 			Op::LossRows => self.losses(arena, index, at),
 			Op::TileSums => {
 				let [x, partials] = parts(arena, [input(0), output(0)]);
-				let (sums, rest) = partials.split_at_mut(tile_count(x.len(), 1));
-				exec.tile_sums(x, x.len(), 1, sums);
-				rest.fill(0.0);
+				exec.partial_sums(x, partials);
 			}
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {

@@ -185,8 +185,13 @@ mod tests {
 		let batch = |step: u32| -> Vec<_> {
 			let places = 0..train.batch * (train.seq_len + 1);
 			// The first third counts nothing where there is a mask, so that whole micro-batches do not.
-			let mask =
-				|place: u32| if train.masked && (3 * place < train.batch * (train.seq_len + 1) || place.is_multiple_of(5)) { MASK } else { 0 };
+			let mask = |place: u32| {
+				if train.masked && (3 * place < train.batch * (train.seq_len + 1) || place.is_multiple_of(5)) {
+					MASK
+				} else {
+					0
+				}
+			};
 			places.map(|place| mask(place) | ((place + 77 * step) * 7_919 % 1_009 % model.vocab)).collect()
 		};
 		let mut state = [theta_0(model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]];

@@ -224,6 +224,13 @@ impl Exec {
 		scalar::tile_sums(x, rows, cols, partials);
 	}
 
+	/// Sums of the tiles of the column `x`, and zeros up to the end of `partials`.
+	pub(crate) fn partial_sums(&self, x: &[f32], partials: &mut [f32]) {
+		let (sums, rest) = partials.split_at_mut(tile_count(x.len(), 1));
+		self.tile_sums(x, x.len(), 1, sums);
+		rest.fill(0.0);
+	}
+
 	/// As [`scalar::tree_sum`].
 	pub fn tree_sum(&self, values: &mut [f32]) -> f32 {
 		scalar::tree_sum(values)

@@ -220,12 +220,7 @@ impl Trace {
 				exec.copy(input(0), out);
 				exec.cross_entropy_backward(out, vocab, &batch.targets, input(2), input(3), inverse_count(4));
 			}
-			Op::TileSums => {
-				let x = input(0);
-				let (sums, rest) = out.split_at_mut(tile_count(x.len(), 1));
-				exec.tile_sums(x, x.len(), 1, sums);
-				rest.fill(0.0);
-			}
+			Op::TileSums => exec.partial_sums(input(0), out),
 			Op::TreeSum => {
 				out.fill(0.0);
 				for (out, group) in out.iter_mut().zip(input(0).chunks(FAN_IN)) {
