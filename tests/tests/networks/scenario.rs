@@ -1,7 +1,9 @@
 //! What scenarios of a network without cheaters share. Each is one test, because starting a network costs more than any part of it. Every wait has a
 //! deadline and is for something that the chain or a process says.
 
-use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Rules, Text, Training, View};
+use neuroshard_e2e::{until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Rules, Text, Training, View, WorkerNode};
+use neuroshard_graph::merkle::blake2_256;
+use neuroshard_inference::Card;
 use neuroshard_types::{
 	provider::ProviderView,
 	run::{ParticipantView, Phase, RoundRecord, RunStatus},
@@ -15,6 +17,33 @@ pub(crate) const ROUND: Duration = Duration::from_secs(240);
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// A dispute in which one side says nothing takes seconds; a claim can be disputed long enough for workers that are started again meanwhile.
 const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
+
+/// The run of `training` at its end, after two rounds in which the loss fell.
+pub(crate) async fn finished(network: &mut Network, training: &Training) -> View {
+	let over = until("the end of the run", 2 * SOON, async || {
+		network.check()?;
+		let view = View::look(network, training, None).await?;
+		Ok((view.run.status == RunStatus::Finished).then_some(view))
+	});
+	let over = over.await.unwrap();
+	let losses: Vec<f32> = over.records.iter().map(|record| record.validation_loss.get()).collect();
+	assert!(losses.len() == 2 && losses[0] < training.first_loss && losses[1] < losses[0], "{} > {losses:?}", training.first_loss);
+	over
+}
+
+/// The model of the run as `worker` exports it to `out`, which is that of the run's last checkpoint.
+pub(crate) async fn exported(worker: &WorkerNode, training: &Training, over: &View, out: &Path) -> Card {
+	let newest = until("the last checkpoint", SOON, async || {
+		let found = worker.checkpoint(training.run, &training.model)?;
+		Ok(found.filter(|found| found.header.root() == over.run.checkpoint))
+	});
+	let newest = newest.await.unwrap();
+	Ended::output_of(worker.command(["export", "--out", out.to_str().unwrap()])).await.unwrap();
+	let (card, shape, parameters) = Card::of_folder(out, 1).unwrap();
+	let bytes: Vec<u8> = newest.params.iter().flat_map(|value| value.to_le_bytes()).collect();
+	assert_eq!((shape, parameters.root.0), (training.model.clone(), blake2_256(&bytes)));
+	card
+}
 
 /// A network of three workers that train a tiny model.
 pub(crate) struct Scenario {

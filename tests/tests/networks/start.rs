@@ -1,11 +1,8 @@
 //! A run that starts from a model that there is: its sponsor imports it, one worker offers it, and the others get it from there, train it on and make a folder of it
 //! that other programs read.
 
-use crate::scenario::SOON;
-use neuroshard_e2e::{kept_unless_passed, until, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Text, Tokens, Training, View};
-use neuroshard_graph::merkle::blake2_256;
-use neuroshard_inference::Card;
-use neuroshard_types::run::RunStatus;
+use crate::scenario::{exported, finished};
+use neuroshard_e2e::{kept_unless_passed, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Text, Tokens, Training};
 
 const ROUNDS: u32 = 2;
 const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
@@ -23,14 +20,7 @@ async fn workers_train_an_imported_model_that_one_of_them_hands_out_and_export_i
 	let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await.unwrap();
 	network.add_worker_with_start(&start, Some(&training.dataset), 1).await.unwrap();
 	network.add_workers(2, None, 1).await.unwrap();
-	let over = until("the end of the run", 2 * SOON, async || {
-		network.check()?;
-		let view = View::look(&network, &training, None).await?;
-		Ok((view.run.status == RunStatus::Finished).then_some(view))
-	});
-	let over = over.await.unwrap();
-	let losses: Vec<f32> = over.records.iter().map(|record| record.validation_loss.get()).collect();
-	assert!(losses.len() == 2 && losses[0] < training.first_loss && losses[1] < losses[0], "{} > {losses:?}", training.first_loss);
+	let over = finished(&mut network, &training).await;
 
 	// The command gives the checkpoint that the chain says.
 	let worker = &network.workers[2];
@@ -38,16 +28,7 @@ async fn workers_train_an_imported_model_that_one_of_them_hands_out_and_export_i
 	let told = Ended::output_of(worker.command(["model", "import", "--model", model, "--out", again])).await.unwrap();
 	assert!(told.contains(&format!("checkpoint {:?}", over.run.config.genesis_root)) && told.contains("\"vocab\": 1024"), "{told}");
 
-	let newest = until("the last checkpoint", SOON, async || {
-		let found = worker.checkpoint(training.run, &training.model)?;
-		Ok(found.filter(|found| found.header.root() == over.run.checkpoint))
-	});
-	let newest = newest.await.unwrap();
-	let out = folder.path().join("trained");
-	Ended::output_of(worker.command(["export", "--out", out.to_str().unwrap()])).await.unwrap();
-	let (_, shape, parameters) = Card::of_folder(&out, 1).unwrap();
-	let bytes: Vec<u8> = newest.params.iter().flat_map(|value| value.to_le_bytes()).collect();
-	assert_eq!((shape, parameters.root.0), (training.model.clone(), blake2_256(&bytes)));
+	exported(worker, &training, &over, &folder.path().join("trained")).await;
 	network.stop().await;
 	folder.disable_cleanup(false);
 }
