@@ -2,6 +2,7 @@
 
 use crate::{PeerAddress, Reach};
 use libp2p::Multiaddr;
+use neuroshard_mirror::Mirrors;
 use std::{fmt, sync::Arc, time::Duration, time::Instant};
 
 /// Settings.
@@ -16,6 +17,8 @@ pub struct NetworkConfig {
 	/// Dial addresses that are not global, such as 10.0.0.1. Anybody can register one: a worker that dialled them would connect to machines
 	/// of its own network for strangers.
 	pub dial_private: bool,
+	/// Mirrors that content is read from which no peer has.
+	pub mirrors: Mirrors,
 	/// Relay hole punching for others.
 	pub serve_relay: bool,
 	/// Bounds.
@@ -38,6 +41,7 @@ impl Default for NetworkConfig {
 			external: Vec::new(),
 			relays: Vec::new(),
 			dial_private: true,
+			mirrors: Mirrors::default(),
 			serve_relay: false,
 			limits: Limits::default(),
 			timeouts: Timeouts::default(),

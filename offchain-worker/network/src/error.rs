@@ -2,6 +2,7 @@
 
 use crate::Refusal;
 use libp2p::{Multiaddr, PeerId};
+use neuroshard_mirror::MirrorFailure;
 use neuroshard_store::StoreError;
 use neuroshard_types::H256;
 use std::{fmt, io, time::Duration};
@@ -122,6 +123,14 @@ pub enum FetchError {
 		/// Why, for every peer that was asked.
 		failures: Vec<(PeerId, PeerFailure)>,
 	},
+	/// Neither peers nor mirrors could provide it. What has arrived is kept.
+	#[error("{peers}; {}", words(mirrors))]
+	Nowhere {
+		/// What became of asking peers.
+		peers: Box<FetchError>,
+		/// Why, for every mirror.
+		mirrors: Vec<MirrorFailure>,
+	},
 	/// The store could not take it.
 	#[error(transparent)]
 	Store(#[from] StoreError),
@@ -164,4 +173,8 @@ fn describe(failures: &[(PeerId, PeerFailure)]) -> String {
 		words.push(format!("and {others} others could not either"));
 	}
 	words.join("; ")
+}
+
+fn words(mirrors: &[MirrorFailure]) -> String {
+	mirrors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

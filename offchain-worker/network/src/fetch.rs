@@ -1,4 +1,4 @@
-//! Fetching a blob: leaf list first, then leaves, from the best peers at hand, everything verified on arrival.
+//! Fetching a blob: leaf list first, then leaves, from the best peers at hand, then from mirrors, everything verified on arrival.
 
 use crate::{
 	message::{Answer, MAX_HASHES, MAX_LEAVES_PER_REQUEST},
@@ -6,6 +6,7 @@ use crate::{
 	FetchError, Handle, Lacking, PeerAddress, PeerFailure, PeerId, Refusal, Request, Stopped,
 };
 use futures::{future::BoxFuture, stream::FuturesUnordered, StreamExt};
+use neuroshard_mirror::FetchFailure;
 use neuroshard_store::{parse_hashes, Blob, ContentDescriptor, LeafList, Partial, StoreError};
 use std::{
 	collections::{HashMap, VecDeque},
@@ -38,6 +39,8 @@ pub struct FetchWatch {
 	pub progress: Option<watch::Sender<Progress>>,
 	/// Ends the fetch.
 	pub cancel: CancellationToken,
+	/// Ask no mirrors: for what is on none.
+	pub peers_only: bool,
 	/// Peer that surely has the blob: of the peers named, it is asked first, unless it kept this worker waiting before.
 	pub first: Option<PeerId>,
 }
@@ -72,7 +75,8 @@ pub(super) async fn fetch(
 		}
 		// Everybody who was named has been tried.
 		if !session.find_others().await? {
-			return Err(session.exhausted(partial.map_or(Lacking::LeafList, |partial| Lacking::Leaves(partial.missing()))));
+			let lacking = partial.as_ref().map_or(Lacking::LeafList, |partial| Lacking::Leaves(partial.missing()));
+			return session.mirrored(partial, lacking).await;
 		}
 	}
 }
@@ -152,6 +156,26 @@ impl<'a> Session<'a> {
 		}
 		self.add(self.handle.book().await?).await?;
 		Ok(!self.usable.is_empty())
+	}
+
+	/// What peers could not bring, from the mirrors. Peers come first: what they serve costs nobody a store's fees, and asking one that does not have
+	/// it takes a moment.
+	async fn mirrored(self, partial: Option<Partial>, lacking: Lacking) -> Result<Blob, FetchError> {
+		let (handle, content, watch) = (self.handle, self.content, self.watch);
+		let peers = self.exhausted(lacking);
+		if watch.peers_only || handle.mirrors.is_empty() {
+			return Err(peers);
+		}
+		let report = |missing: u32| {
+			if let Some(progress) = &watch.progress {
+				progress.send_replace(Progress { done: content.leaves.saturating_sub(missing), total: content.leaves });
+			}
+		};
+		handle.mirrors.fetch(&handle.store, content, partial, report).await.map_err(|failure| match failure {
+			FetchFailure::Mirrors(mirrors) => FetchError::Nowhere { peers: Box::new(peers), mirrors },
+			FetchFailure::Store(error) => error.into(),
+			FetchFailure::Ended => Stopped.into(),
+		})
 	}
 
 	fn exhausted(self, lacking: Lacking) -> FetchError {

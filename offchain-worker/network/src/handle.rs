@@ -10,6 +10,7 @@ use crate::{
 	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reach, Reachability, Stopped, TrafficTotals,
 };
 use libp2p::{core::ConnectedPoint, multiaddr::Protocol};
+use neuroshard_mirror::Mirrors;
 use neuroshard_store::{Blob, ContentDescriptor, Store};
 use neuroshard_types::H256;
 use std::{
@@ -31,6 +32,8 @@ pub struct Handle {
 	pub(super) requests_per_peer: usize,
 	/// Wait before a busy peer is asked again.
 	pub(super) busy: Duration,
+	/// Asked for what no peer has.
+	pub(super) mirrors: Mirrors,
 	/// One lock for every blob that is being fetched, so that a second fetch of it waits for the first.
 	fetching: Arc<Mutex<HashMap<H256, Weak<tokio::sync::Mutex<()>>>>>,
 }
@@ -117,6 +120,7 @@ impl Handle {
 			traffic,
 			requests_per_peer: config.limits.requests_per_peer.max(1),
 			busy: config.timeouts.busy,
+			mirrors: config.mirrors.clone(),
 			fetching: Arc::default(),
 		}
 	}
@@ -136,9 +140,8 @@ impl Handle {
 		self.traffic.totals()
 	}
 
-	/// Fetches `content` into the store, or finds it there. Asks `peers`, best first,
-	/// then all others of the address book. Every leaf is verified before it is stored. Dropping the future cancels the fetch; what has
-	/// arrived is kept.
+	/// Fetches `content` into the store, or finds it there. Asks `peers`, best first, then all others of the address book, then the mirrors for what is
+	/// lacking. Every leaf is verified before it is stored. Dropping the future cancels the fetch; what has arrived is kept.
 	pub async fn fetch(&self, content: ContentDescriptor, peers: &[PeerAddress]) -> Result<Blob, FetchError> {
 		self.fetch_watched(content, peers, &FetchWatch::default()).await
 	}

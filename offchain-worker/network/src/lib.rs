@@ -3,7 +3,7 @@
 //! One task, the [actor](actor), owns the swarm. Everybody else holds a [`Handle`], which sends it messages over a bounded
 //! channel. Fetching is logic in the caller's task: it asks the actor for single answers from single peers, checks each
 //! leaf as it arrives, and tells the actor how the peer behaved. Dropping the future of a fetch cancels it; what arrived
-//! stays in the store and the next fetch goes on from there.
+//! stays in the store and the next fetch goes on from there. What no peer has is read from the [mirrors](neuroshard_mirror) that the operator named.
 //!
 //! The chain is the address book ([`Handle::set_peers`]). It says whom to ask, whom to stay connected with, and who is served: the peers in
 //! it have most of the places for connections and answers, all others share a few.

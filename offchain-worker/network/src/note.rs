@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 const AT_A_TIME: usize = 4;
 
 impl Handle {
-	/// Asks `peers`, best first, then all others of the address book, for their note on `root`, until `accept` takes one. A note that is
+	/// Asks `peers`, best first, then all others of the address book, then the mirrors, for their note on `root`, until `accept` takes one. A note that is
 	/// not accepted counts as corrupt: whoever has one has checked it.
 	///
 	/// # Errors
-	/// [`FetchError::NoPeers`], or [`FetchError::NoNote`] if nobody has an acceptable note.
+	/// [`FetchError::NoPeers`], or [`FetchError::NoNote`] if nobody has an acceptable note; [`FetchError::Nowhere`] if no mirror has one either.
 	pub async fn note<T>(&self, root: H256, peers: &[PeerAddress], accept: impl Fn(&[u8]) -> Option<T>) -> Result<T, FetchError> {
 		let mut failures = Vec::new();
 		if let Some(accepted) = self.note_of(root, peers.to_vec(), &accept, &mut failures).await? {
@@ -25,10 +25,14 @@ impl Handle {
 		if let Some(accepted) = self.note_of(root, others, &accept, &mut failures).await? {
 			return Ok(accepted);
 		}
-		match failures.is_empty() {
-			true => Err(FetchError::NoPeers { root }),
-			false => Err(FetchError::NoNote { root, failures }),
+		let peers = match failures.is_empty() {
+			true => FetchError::NoPeers { root },
+			false => FetchError::NoNote { root, failures },
+		};
+		if self.mirrors.is_empty() {
+			return Err(peers);
 		}
+		self.mirrors.note(root, accept).await.map_err(|mirrors| FetchError::Nowhere { peers: Box::new(peers), mirrors })
 	}
 
 	/// The first note of `peers` that `accept` takes; why the others gave none.

@@ -11,6 +11,7 @@ use neuroshard_disputes::{
 	games::GameError,
 };
 use neuroshard_graph::tiles::DecodeError;
+use neuroshard_mirror::PushError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
 use neuroshard_store::{StoreError, LEFT_FREE};
 use neuroshard_support::counted::counted;
@@ -127,6 +128,12 @@ pub enum WorkerError {
 	/// The dataset has more shards than can be described to peers.
 	#[error("dataset {0} has too many shards to be fetched from peers: get it elsewhere and name its folder with --dataset DIR")]
 	DatasetTooLarge(DatasetId),
+	/// The dataset has more shards than a mirror can name.
+	#[error("the dataset has {0} shards: one of more than 16,384 is read from a folder only, so that a mirror of it would be of no use; build it with larger shards")]
+	TooManyShards(usize),
+	/// Content could not be pushed to a mirror.
+	#[error(transparent)]
+	Push(#[from] PushError),
 	/// Nobody at hand has the list of a dataset's shards, without which nothing of it can be fetched.
 	#[error("{}; give it with --dataset DIR", nobody_has_shards(*dataset, *peers))]
 	NoShardList {

@@ -33,6 +33,7 @@ mod owner;
 mod parse;
 mod ports;
 mod process;
+mod push;
 mod reach;
 mod reading;
 mod register;
@@ -149,6 +150,8 @@ enum Command<C: Conducts> {
 	/// Make a checkpoint to start a run from.
 	#[command(subcommand)]
 	Model(model::ModelCommand),
+	/// Write a dataset or a checkpoint to an object store or a folder, from which workers read it with `run --mirror`. What is there is not sent again.
+	Push(push::Push),
 	/// Create, list and steer training runs.
 	#[command(subcommand)]
 	Train(train::TrainCommand),
@@ -202,6 +205,7 @@ pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 		Command::Tokenizer(command) => command.run(),
 		Command::Dataset(command) => command.run(&common).await,
 		Command::Model(command) => command.run(),
+		Command::Push(command) => command.run().await,
 		Command::Train(command) => command.run(&common).await,
 		Command::Replay(command) => Ok(command.run(&common).await),
 		Command::Export(command) => command.run(&common),

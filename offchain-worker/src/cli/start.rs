@@ -3,17 +3,20 @@
 use super::{
 	conduct::Conducts,
 	open::{create_base, RunLock},
-	owner, parse, CliError, Common,
+	owner, parse,
+	push::location,
+	CliError, Common,
 };
 use clap::Args;
 use neuroshard_chain_client::{keys::Keys, ChainClient, Neuro};
 use neuroshard_data::manifest::{DatasetManifest, MANIFEST_FILE};
+use neuroshard_mirror::{Mirrors, Timing};
 use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig, PeerAddress};
 use neuroshard_roles::{
 	defence::clocks,
 	offer_start,
 	status::{metrics, Reporter, Status},
-	Mode, Options, Parts, Worker,
+	Mode, Options, Parts, Worker, WorkerError,
 };
 use neuroshard_store::{Store, LEFT_FREE};
 use neuroshard_support::hardware;
@@ -53,6 +56,12 @@ pub(super) struct Run<C: Conducts> {
 	/// Folder of a checkpoint that runs start from, which `model import` filled: it is offered to their workers.
 	#[arg(long, value_name = "DIR")]
 	start: Option<PathBuf>,
+	/// Where to read checkpoints and shards that no peer has, in the layout that `push` writes: https://HOST/PATH, http://HOST/PATH, s3://BUCKET/PATH,
+	/// gs://BUCKET/PATH or file:///FOLDER. Given several times, or with commas between addresses, they are asked in that order. Credentials are taken from
+	/// the environment, such as AWS_ACCESS_KEY_ID; without any, requests are not signed.
+	// Parsed later, since the parser of the command line would quote a secret.
+	#[arg(long, value_name = "URL", value_delimiter = ',')]
+	mirror: Vec<String>,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
 	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
 	max_disk: u64,
@@ -104,6 +113,7 @@ impl<C: Conducts> Run<C> {
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let _lock = RunLock::take(&base)?;
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
+		let mirrors = self.mirrors()?;
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
 
@@ -131,7 +141,7 @@ impl<C: Conducts> Run<C> {
 			tracing::info!("checkpoint {root:?} is offered to whoever starts from it");
 		}
 		let keypair = keypair_from_secret(&mut keys.network.expose().clone())?;
-		let (net, network) = Network::start(self.network(), keypair, store.clone(), stop.child_token()).await?;
+		let (net, network) = Network::start(self.network(mirrors), keypair, store.clone(), stop.child_token()).await?;
 		let reporter = Reporter::new(Status {
 			pid: std::process::id(),
 			account: who.to_string(),
@@ -171,7 +181,13 @@ impl<C: Conducts> Run<C> {
 		Ok(0)
 	}
 
-	fn network(&self) -> NetworkConfig {
+	/// The mirrors that are named.
+	fn mirrors(&self) -> Result<Mirrors, CliError> {
+		let locations = self.mirror.iter().map(|text| location("--mirror", text)).collect::<Result<Vec<_>, _>>()?;
+		Ok(Mirrors::open(locations, Timing::default()).map_err(WorkerError::from)?)
+	}
+
+	fn network(&self, mirrors: Mirrors) -> NetworkConfig {
 		let listen = match (self.listen.is_empty(), self.local) {
 			(false, _) => self.listen.clone(),
 			(true, true) => NetworkConfig::listen_locally(self.port),
@@ -183,6 +199,7 @@ impl<C: Conducts> Run<C> {
 			relays: self.relay.clone(),
 			dial_private: self.local || self.dial_private,
 			serve_relay: self.serve_relay,
+			mirrors,
 			..Default::default()
 		}
 	}

@@ -3,6 +3,7 @@
 mod conduct;
 mod discovery;
 mod life;
+mod mirrors;
 mod notes;
 mod strangers;
 mod transfer;

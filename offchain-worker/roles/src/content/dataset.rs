@@ -195,13 +195,16 @@ impl Content {
 		if let Some(roots) = self.store.note(root)?.and_then(|note| accept(&note)) {
 			return Ok(roots);
 		}
-		let roots = self.net.note(root, peers, accept).await.map_err(|error| match error {
-			FetchError::NoPeers { .. } => WorkerError::NoShardList { dataset: id, peers: 0 },
-			FetchError::NoNote { failures, .. } => {
-				tracing::debug!("the list of shards of dataset {id}: {failures:?}");
-				WorkerError::NoShardList { dataset: id, peers: failures.len() }
+		let roots = self.net.note(root, peers, accept).await.map_err(|error| match asked(&error) {
+			Some(peers) => {
+				// Who named mirrors wants to know what they say.
+				match error {
+					FetchError::Nowhere { .. } => tracing::warn!("the list of shards of dataset {id}: {error}"),
+					_ => tracing::debug!("the list of shards of dataset {id}: {error}"),
+				}
+				WorkerError::NoShardList { dataset: id, peers }
 			}
-			other => other.into(),
+			None => error.into(),
 		})?;
 		note_shard_roots(&self.store, root, &roots)?;
 		Ok(roots)
@@ -228,8 +231,18 @@ impl Content {
 	}
 }
 
+/// Peers that were asked for a note which nobody had; `None` for another error.
+fn asked(error: &FetchError) -> Option<usize> {
+	match error {
+		FetchError::NoPeers { .. } => Some(0),
+		FetchError::NoNote { failures, .. } => Some(failures.len()),
+		FetchError::Nowhere { peers, .. } => asked(peers),
+		_ => None,
+	}
+}
+
 /// A file as a blob: whole leaves.
-fn padded(mut file: Vec<u8>) -> Vec<u8> {
+pub(super) fn padded(mut file: Vec<u8>) -> Vec<u8> {
 	file.resize(file.len().next_multiple_of(LEAF_BYTES), 0);
 	file
 }
@@ -266,12 +279,16 @@ fn delete_shards(folder: &Path) -> io::Result<()> {
 }
 
 fn note_shard_roots(store: &Store, root: H256, roots: &[H256]) -> Result<(), WorkerError> {
-	let note: Vec<u8> = roots.iter().flat_map(|root| root.0).collect();
-	// A dataset with more shards than a note holds is read from its folder, and not offered.
-	if note.len() <= MAX_NOTE_BYTES {
+	if let Some(note) = shard_note(roots) {
 		store.set_note(root, &note)?;
 	}
 	Ok(())
+}
+
+/// The note on a dataset with these shards; `None` for more than one holds: such a dataset is read from its folder, and not offered.
+pub(super) fn shard_note(roots: &[H256]) -> Option<Vec<u8>> {
+	let note: Vec<u8> = roots.iter().flat_map(|root| root.0).collect();
+	(note.len() <= MAX_NOTE_BYTES).then_some(note)
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //! is checked against the chain's roots.
 //!
 //! - [`dataset`]: the operator's folder if it holds the one that the chain states, else shards from peers. [`supply`]: the one that a run takes.
+//! - [`push`]: writes a dataset or a checkpoint to a mirror, which is read where no peer has it.
 //! - [`rounds`]: what belongs to which round, and what of it can go. [`start`]: what a run starts from, offered by its sponsor.
 
 pub(super) mod dataset;
 mod local_folder;
+pub mod push;
 pub(super) mod rounds;
 pub mod start;
 pub(super) mod supply;
@@ -174,7 +176,7 @@ impl Content {
 		// Pinned first: what has come must not be evicted for what comes next.
 		let store = self.store.clone();
 		blocking(move || Ok(store.pin(root, &label)?)).await?;
-		let watch = FetchWatch { first: owner, ..Default::default() };
+		let watch = FetchWatch { first: owner, peers_only: true, ..Default::default() };
 		let fetched = self.net.fetch_watched(content, peers, &watch);
 		let blob = within(DELTA_TIMEOUT, &format!("delta {root:?}"), fetched).await??;
 		blocking(move || Ok(blob.bytes()?)).await
