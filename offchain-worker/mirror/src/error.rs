@@ -98,9 +98,13 @@ fn answer_in(error: &object_store::Error) -> Option<&Answer> {
 	None
 }
 
-/// What can be told of an error of the library: it may quote what a server sent.
+/// What can be told of an error of the library: the innermost one, which names the cause. It may quote what a server sent.
 fn told(error: &object_store::Error) -> String {
-	let words = error.to_string();
+	let mut innermost: &(dyn Error + 'static) = error;
+	while let Some(source) = innermost.source() {
+		innermost = source;
+	}
+	let words = innermost.to_string();
 	let mut told: String = printable_line(&words).chars().take(TOLD).collect();
 	if told.len() < words.len() {
 		told.push('…');
@@ -157,6 +161,9 @@ pub enum PushError {
 		/// Stated.
 		expected: H256,
 	},
+	/// There is nothing to put it into.
+	#[error("{0} leads to no bucket: make it first, or correct the address")]
+	NoBucket(Location),
 	/// The mirror did not take it.
 	#[error("{0}. What has arrived is not sent again")]
 	Mirror(#[from] MirrorFailure),

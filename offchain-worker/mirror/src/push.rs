@@ -92,7 +92,8 @@ impl Target {
 		let path = self.path(file);
 		match self.request(self.place.store.head(&path)).await {
 			Ok(found) => Ok(found.size == bytes),
-			Err(PushError::Mirror(MirrorFailure { error: MirrorError::Absent, .. })) => Ok(false),
+			// What is asked for says the same of a file and of its bucket.
+			Err(PushError::NoBucket(_)) => Ok(false),
 			Err(error) => Err(error),
 		}
 	}
@@ -146,6 +147,7 @@ impl Target {
 	async fn request<T>(&self, request: impl Future<Output = object_store::Result<T>>) -> Result<T, PushError> {
 		let error = match timeout(REQUEST, request).await {
 			Ok(Ok(done)) => return Ok(done),
+			Ok(Err(object_store::Error::NotFound { .. })) => return Err(PushError::NoBucket(self.location.clone())),
 			Ok(Err(error)) => MirrorError::of(&error),
 			Err(_) => MirrorError::Slow(REQUEST),
 		};

@@ -118,6 +118,11 @@ mod tests {
 		(Content::new(store, net, base, None), stop.drop_guard())
 	}
 
+	/// Text of which no two shards are alike.
+	fn text_of_numbers() -> String {
+		(0..6_000).map(|number| format!("{number} ")).collect()
+	}
+
 	/// Parts of a push that had to be sent, out of all.
 	fn sent(pushed: &[Pushed]) -> (usize, usize) {
 		(pushed.iter().filter(|pushed| pushed.sent > 0).count(), pushed.len())
@@ -127,7 +132,7 @@ mod tests {
 	async fn a_dataset_that_was_pushed_is_had_without_a_peer_and_is_sent_once() {
 		let base = tempfile::tempdir().unwrap();
 		let (text, folder, mirror) = (base.path().join("text.txt"), base.path().join("dataset"), base.path().join("mirror"));
-		std::fs::write(&text, "some words. ".repeat(3_000)).unwrap();
+		std::fs::write(&text, text_of_numbers()).unwrap();
 		let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
 		let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
 		let built = build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap().dataset.manifest;
@@ -159,7 +164,7 @@ mod tests {
 	async fn a_damaged_shard_is_not_pushed_nor_the_note_that_would_name_it() {
 		let base = tempfile::tempdir().unwrap();
 		let (text, folder, mirror) = (base.path().join("text.txt"), base.path().join("dataset"), base.path().join("mirror"));
-		std::fs::write(&text, "some words. ".repeat(3_000)).unwrap();
+		std::fs::write(&text, text_of_numbers()).unwrap();
 		let corpus = path_corpus(&text, CorpusLimits::default()).unwrap();
 		let options = BuildOptions { tokens_per_shard: 2_048, held_out: 1, ..Default::default() };
 		build(&corpus, &Tokenizer::bytes(), &options, &folder).unwrap();
