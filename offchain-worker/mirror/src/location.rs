@@ -87,11 +87,18 @@ impl FromStr for Location {
 }
 
 /// An opened mirror.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Place {
 	pub(crate) store: Arc<dyn ObjectStore>,
 	/// What its paths begin with.
 	pub(crate) prefix: Path,
+}
+
+impl fmt::Debug for Place {
+	/// Without the store, which holds credentials.
+	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+		formatter.debug_struct("Place").field("prefix", &self.prefix).finish_non_exhaustive()
+	}
 }
 
 impl Location {
@@ -156,6 +163,14 @@ mod tests {
 				"{error}"
 			);
 		}
+	}
+
+	#[test]
+	fn what_is_printed_of_an_opened_mirror_holds_no_credentials() {
+		let store = AmazonS3Builder::new().with_bucket_name("bucket").with_access_key_id("hidden").with_secret_access_key("hidden");
+		let store = Arc::new(store.with_http_connector(Connector).build().unwrap());
+		let printed = format!("{:?}", Place { store, prefix: Path::from("a/b") });
+		assert!(printed.contains("a/b") && !printed.contains("hidden"), "{printed}");
 	}
 
 	#[test]
