@@ -1,10 +1,11 @@
 //! Whether the chain takes a run file, field by field. The chain says no as well, but for a fee, and not which field it means.
 
-use super::{ModelFile, RunFile, RunFileError, TrainFile};
+use super::{run_file::AdapterFile, ModelFile, RunFile, RunFileError, TrainFile};
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::{Manifest, MAX_VOCAB},
-	BlockNumber, Code, Robust, RopeScaling, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
+	BlockNumber, Code, Robust, RopeScaling, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_RANK,
+	MAX_STATE_ROOTS,
 };
 
 /// Side of a tile: dimensions are multiples of it.
@@ -149,6 +150,14 @@ fn check_scaling(scaling: &RopeScaling) -> Checked {
 			more("model.rope_scaling.Llama3.high", high.get(), low.get())?;
 			whole("model.rope_scaling.Llama3.original", original, 1, u32::MAX)
 		}
+	}
+}
+
+impl AdapterFile {
+	fn check(&self) -> Checked {
+		whole("train.adapter.rank", self.rank, 1, MAX_RANK)?;
+		require(self.projections.iter().next().is_some(), "train.adapter.projections", || "is empty, but must name at least one".into())?;
+		above_zero("train.adapter.alpha", self.alpha, 1e6)
 	}
 }
 

@@ -18,7 +18,11 @@ use codec::{DecodeAll, Encode};
 use local_folder::LocalFolder;
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::{dataset::TOKENIZER_FILE, tokenizer::Tokenizer, DataError};
-use neuroshard_graph::{tiles::content_id, ModelConfig, ParamLayout};
+use neuroshard_disputes::cases::CaseError;
+use neuroshard_graph::{
+	tiles::{self, content_id},
+	ModelConfig, ParamLayout,
+};
 use neuroshard_network::{FetchWatch, Handle, PeerAddress, PeerId};
 use neuroshard_store::{ContentDescriptor, Store, StoreError, Usage, LEFT_FREE};
 use neuroshard_training::{
@@ -27,7 +31,7 @@ use neuroshard_training::{
 	need::RoundLeaves,
 };
 use neuroshard_types::{dataset::Tokenizer as TokenizerId, run::RunConfig, RunId, H256};
-use rounds::round_label;
+use rounds::{base_label, round_label};
 use std::{
 	path::{Path, PathBuf},
 	time::Duration,
@@ -91,6 +95,24 @@ impl Content {
 			}
 			None => self.checkpoint(run, root, leaves, peers).await,
 		}
+	}
+
+	/// Brings the model into the store that the run's adapter is beside, if it trains one, and keeps it with the run.
+	pub(super) async fn base(&self, (run, config): (RunId, &RunConfig), peers: &[PeerAddress]) -> Result<(), WorkerError> {
+		let Some(adapter) = config.train.adapter else { return Ok(()) };
+		let layout = ParamLayout::new(&config.model).map_err(CaseError::from)?;
+		let (root, leaves) = (H256(adapter.base), u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?);
+		self.store.pin(root, &base_label(run))?;
+		self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
+		Ok(())
+	}
+
+	/// Its parameters, out of `store`, where [`Self::base`] left them; `None` for a run without an adapter. Blocks.
+	pub(super) fn read_base(store: &Store, config: &RunConfig) -> Result<Option<Vec<f32>>, WorkerError> {
+		let Some(adapter) = config.train.adapter else { return Ok(None) };
+		let (layout, root) = (ParamLayout::new(&config.model).map_err(CaseError::from)?, H256(adapter.base));
+		let params = tiles::decode(&layout, &read(store, root)?);
+		params.map(Some).map_err(|source| WorkerError::NoBase { root, source })
 	}
 
 	/// Makes `checkpoint` available to peers. Blocks.
