@@ -283,7 +283,10 @@ impl WorkerError {
 	/// Returns whether something could not be fetched from anybody. What only takes long is in reach, but for what one account alone has: that of many
 	/// peers comes as fast as the own line is.
 	pub(super) fn is_out_of_reach(&self) -> bool {
-		let missing = matches!(self, Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. } | Self::NoBase { .. });
+		let missing = matches!(
+			self,
+			Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. } | Self::NoBase { .. }
+		);
 		missing || self.lacks_dataset()
 	}
 }

@@ -204,6 +204,7 @@ impl TrainFile {
 			}
 		}
 		self.check_code()?;
+		self.adapter.map_or(Ok(()), |adapter| adapter.check())?;
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
 		let chained = [self.batch, self.seq_len, if model.family.has_head_norms() { model.heads } else { 1 }].map(u128::from);
 		let chain = chained.into_iter().fold(1, u128::saturating_mul);

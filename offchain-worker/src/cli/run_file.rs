@@ -7,7 +7,8 @@ use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Manifest,
 	run::{PhaseDurations, RunConfig, RunStart},
-	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Projections, Robust, RopeScaling, RoundIndex, Rule, TrainConfig, F32, H256,
+	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Projections, Robust, RopeScaling, RoundIndex, Rule, TrainConfig,
+	F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::{

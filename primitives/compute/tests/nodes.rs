@@ -7,9 +7,7 @@
 
 mod common;
 
-use common::{
-	adapter, adapters, lively_theta, random_tokens, small::other_families, tiny_model, tiny_train,
-};
+use common::{adapter, adapters, lively_theta, random_tokens, small::other_families, tiny_model, tiny_train};
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
 use neuroshard_graph::{
 	corpus::MASK,

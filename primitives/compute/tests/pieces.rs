@@ -5,8 +5,8 @@
 mod common;
 
 use common::{
-	adapter, adapters, every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, small::other_families, steps_behind, tiny_model,
-	tiny_train,
+	adapter, adapters, every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, small::other_families,
+	steps_behind, tiny_model, tiny_train,
 };
 use neuroshard_compute::{
 	exec::{decode_delta, Arena, Exec, Trainer},

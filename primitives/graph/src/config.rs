@@ -461,7 +461,11 @@ impl Projection {
 
 /// A set of projections; in JSON their names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
-#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(into = "Vec<&'static str>", try_from = "Vec<alloc::string::String>"))]
+#[cfg_attr(
+	feature = "std",
+	derive(serde::Serialize, serde::Deserialize),
+	serde(into = "Vec<&'static str>", try_from = "Vec<alloc::string::String>")
+)]
 pub struct Projections(u8);
 
 impl Projections {
@@ -504,7 +508,9 @@ impl TryFrom<Vec<alloc::string::String>> for Projections {
 	fn try_from(names: Vec<alloc::string::String>) -> Result<Self, Self::Error> {
 		let find = |name: alloc::string::String| {
 			let found = Projection::ALL.into_iter().find(|projection| projection.name() == name);
-			found.ok_or_else(|| alloc::format!("there is no projection {name}: they are {}", Projection::ALL.map(Projection::name).join(", ")))
+			found.ok_or_else(|| {
+				alloc::format!("there is no projection {name}: they are {}", Projection::ALL.map(Projection::name).join(", "))
+			})
 		};
 		names.into_iter().map(find).collect()
 	}

@@ -4,8 +4,8 @@
 
 use crate::{
 	config::{
-		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig, ARITHMETIC_VERSION, F32,
-		LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
+		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig,
+		ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
 	},
 	plan::Plan,
 };

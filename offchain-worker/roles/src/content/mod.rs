@@ -18,7 +18,7 @@ use codec::{DecodeAll, Encode};
 use local_folder::LocalFolder;
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::{dataset::TOKENIZER_FILE, tokenizer::Tokenizer, DataError};
-use neuroshard_disputes::cases::CaseError;
+use neuroshard_disputes::cases::case::CaseError;
 use neuroshard_graph::{
 	tiles::{self, content_id},
 	ModelConfig, ParamLayout,

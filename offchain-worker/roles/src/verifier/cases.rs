@@ -1,6 +1,6 @@
 //! Cases: a claim, and what it takes to recompute it, from peers and the store.
 
-use super::Verifier;
+use super::{SharedBase, Verifier};
 use crate::{
 	actor::guarded::panicked,
 	content::{
@@ -33,7 +33,7 @@ use neuroshard_types::{
 };
 use std::sync::{
 	atomic::{AtomicBool, Ordering},
-	Arc, PoisonError, Weak,
+	Arc, PoisonError,
 };
 
 impl Verifier {
@@ -221,7 +221,7 @@ impl Verifier {
 	/// Parameters of the model that the run's adapter is beside, which cases share; `None` without an adapter.
 	async fn base(&self, run: (RunId, &RunConfig), peers: &[PeerAddress]) -> Result<Option<Arc<Vec<f32>>>, WorkerError> {
 		let Some(adapter) = run.1.train.adapter else { return Ok(None) };
-		let shared = |base: &Option<([u8; 32], Weak<Vec<f32>>)>| base.as_ref().filter(|(root, _)| *root == adapter.base)?.1.upgrade();
+		let shared = |base: &Option<SharedBase>| base.as_ref().filter(|(root, _)| *root == adapter.base)?.1.upgrade();
 		if let Some(params) = shared(&self.base.lock().unwrap_or_else(PoisonError::into_inner)) {
 			return Ok(Some(params));
 		}

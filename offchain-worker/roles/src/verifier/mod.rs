@@ -57,6 +57,9 @@ pub(super) struct Parts<'a> {
 	pub conduct: Arc<dyn Conduct>,
 }
 
+/// Parameters that several cases share while one of them is there, by their root.
+type SharedBase = ([u8; 32], std::sync::Weak<Vec<f32>>);
+
 /// The actor.
 pub(super) struct Verifier {
 	client: ChainClient,
@@ -72,7 +75,7 @@ pub(super) struct Verifier {
 	ledger: Ledger,
 	execs: std::sync::Mutex<Vec<(Priority, Arc<Exec>)>>,
 	/// The model beside an adapter that cases have in memory, by its root.
-	base: std::sync::Mutex<Option<([u8; 32], std::sync::Weak<Vec<f32>>)>>,
+	base: std::sync::Mutex<Option<SharedBase>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
 	/// Room for one case.

@@ -238,7 +238,10 @@ impl Runner {
 		if let Some(scatter) = scatter {
 			self.scatter(arena, &stages[scatter], accumulated.stream.clone());
 		}
-		self.order.iter().filter(|&&index| index >= end && Some(index) != scatter).for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
+		self.order
+			.iter()
+			.filter(|&&index| index >= end && Some(index) != scatter)
+			.for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
 	}
 
 	/// Runs a stage on the rows of tokens `at`.

@@ -192,7 +192,11 @@ mod tests {
 	fn start(model: &ModelConfig, train: &TrainConfig) -> Vec<f32> {
 		let mut theta = theta_0(model, &ParamLayout::trained(model, train).unwrap(), &train.seed);
 		if train.adapter.is_some() {
-			theta.iter_mut().enumerate().filter(|(_, value)| **value == 0.0).for_each(|(at, value)| *value = (at % 13) as f32 * 0.01 - 0.06);
+			theta
+				.iter_mut()
+				.enumerate()
+				.filter(|(_, value)| **value == 0.0)
+				.for_each(|(at, value)| *value = (at % 13) as f32 * 0.01 - 0.06);
 		}
 		theta
 	}

@@ -405,7 +405,8 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> Story for WorkStory<R> 
 	}
 
 	fn base(&mut self) -> Result<[Hash; 2], PlayError<E>> {
-		let (params, momentum) = self.base.as_ref().map_or((&self.start.theta, self.start.momentum), |(params, momentum)| (params, *momentum));
+		let (params, momentum) =
+			self.base.as_ref().map_or((&self.start.theta, self.start.momentum), |(params, momentum)| (params, *momentum));
 		Ok([tensors_root(self.trainer.layout(), params, self.exec.threads()), momentum])
 	}
 

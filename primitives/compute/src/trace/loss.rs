@@ -51,7 +51,9 @@ impl Streamed {
 
 	/// Whether stage `index` is computed together with the logits, before its turn.
 	pub(super) fn covers(&self, index: usize) -> bool {
-		(self.first + 1..=self.first + 3).contains(&index) || (self.back..=self.back + 1).contains(&index) || self.head && index == self.back + 2
+		(self.first + 1..=self.first + 3).contains(&index)
+			|| (self.back..=self.back + 1).contains(&index)
+			|| self.head && index == self.back + 2
 	}
 
 	/// Whether `stage` belongs to the forward pass.

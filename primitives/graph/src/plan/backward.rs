@@ -91,7 +91,8 @@ impl Builder {
 	) -> Result<Option<TensorId>, ConfigError> {
 		let dx = place.map(|place| self.back(dy, params.model.projection(which), start, place)).transpose()?;
 		let pair = grads.adapter.and_then(|grads| grads[which as usize]);
-		let (Some([da, db]), Some([a, b]), Some(h), Some(low)) = (pair, params.adapter[which as usize], values.low[which as usize], low) else {
+		let (Some([da, db]), Some([a, b]), Some(h), Some(low)) = (pair, params.adapter[which as usize], values.low[which as usize], low)
+		else {
 			return Ok(dx);
 		};
 		self.product(Product::Tn, h, dy, None, db)?;

@@ -291,13 +291,7 @@ impl Builder {
 		Ok((o, p))
 	}
 
-	fn layer(
-		&mut self,
-		sizes: &Sizes,
-		params: Layer<'_>,
-		at: &LayerBuffers,
-		x: TensorId,
-	) -> Result<(LayerValues, TensorId), ConfigError> {
+	fn layer(&mut self, sizes: &Sizes, params: Layer<'_>, at: &LayerBuffers, x: TensorId) -> Result<(LayerValues, TensorId), ConfigError> {
 		let (all, params) = (params, params.model);
 		let mut low = ByProjection::default();
 		let (norm1, h1) = self.norm(x, params.norm1, at.norm1, at.h1)?;

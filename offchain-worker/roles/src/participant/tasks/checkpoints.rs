@@ -23,7 +23,7 @@ impl Tasks {
 		self.content.base((run, &config), &moment.book.all()).await?;
 		let job = self.compute.run(move |state| {
 			let threads = state.threads();
-			let prepared = state.prepare(run, &config)?;
+			let mut prepared = state.prepare(run, &config)?;
 			prepared.load_base(&config, &store)?;
 			let checkpoint = Checkpoint::genesis(run, &config.model, &config.train, threads)?;
 			let found = checkpoint.header.root();
@@ -48,7 +48,7 @@ impl Tasks {
 		let (known, at, store) = (config.clone(), folder.clone(), self.content.store.clone());
 		let loaded = self.compute.run(move |state| {
 			let threads = state.threads();
-			let prepared = state.prepare(run, &known)?;
+			let mut prepared = state.prepare(run, &known)?;
 			prepared.load_base(&known, &store)?;
 			match Checkpoint::load(&at, prepared.engine.layout(), threads) {
 				Ok(Some(checkpoint)) if checkpoint.header.root() == root => {
