@@ -40,7 +40,7 @@ mod verifier;
 mod worker;
 
 pub use conduct::{Conduct, Due, Honest, Made};
-pub use content::{read_model, read_tokenizer, start::offer_start, write_model};
+pub use content::{read_adapter, read_model, read_tokenizer, start::offer_start, write_model};
 pub use error::WorkerError;
 pub use holder::end_attestations;
 pub use journal::{pending_in, Journal, JournalError, Pending};

@@ -211,8 +211,14 @@ fn adapter_parts(model: &ModelConfig, adapter: Adapter) -> impl Iterator<Item = 
 /// # Errors
 /// Those of [`ModelConfig::validate`], and of [`Adapter::validate`].
 pub(crate) fn trained_parts(model: &ModelConfig, train: &TrainConfig) -> Result<Vec<Part>, ConfigError> {
-	let all = parts(model)?;
-	let Some(adapter) = train.adapter else { return Ok(all.collect()) };
+	match train.adapter {
+		None => Ok(parts(model)?.collect()),
+		Some(adapter) => valid_adapter_parts(model, adapter),
+	}
+}
+
+fn valid_adapter_parts(model: &ModelConfig, adapter: Adapter) -> Result<Vec<Part>, ConfigError> {
+	model.validate()?;
 	adapter.validate()?;
 	Ok(adapter_parts(model, adapter).collect())
 }
@@ -244,6 +250,14 @@ impl ParamLayout {
 	/// Those of [`ModelConfig::validate`], and [`ConfigError::Adapter`].
 	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
 		Self::of(trained_parts(model, train)?)
+	}
+
+	/// Lays out the parameters of `adapter` beside `model`: see [`ParamLayout::trained`].
+	///
+	/// # Errors
+	/// Those of [`ParamLayout::trained`].
+	pub fn of_adapter(model: &ModelConfig, adapter: Adapter) -> Result<Self, ConfigError> {
+		Self::of(valid_adapter_parts(model, adapter)?)
 	}
 
 	fn of(parts: impl IntoIterator<Item = Part>) -> Result<Self, ConfigError> {

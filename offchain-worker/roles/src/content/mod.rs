@@ -21,7 +21,7 @@ use neuroshard_data::{dataset::TOKENIZER_FILE, tokenizer::Tokenizer, DataError};
 use neuroshard_disputes::cases::case::CaseError;
 use neuroshard_graph::{
 	tiles::{self, content_id},
-	ModelConfig, ParamLayout,
+	Adapter, ModelConfig, ParamLayout,
 };
 use neuroshard_network::{FetchWatch, Handle, PeerAddress, PeerId};
 use neuroshard_store::{ContentDescriptor, Store, StoreError, Usage, LEFT_FREE};
@@ -32,6 +32,7 @@ use neuroshard_training::{
 };
 use neuroshard_types::{dataset::Tokenizer as TokenizerId, run::RunConfig, RunId, H256};
 use rounds::{base_label, round_label};
+use serde::de::DeserializeOwned;
 use std::{
 	path::{Path, PathBuf},
 	time::Duration,
@@ -218,13 +219,38 @@ pub(super) fn read(store: &Store, root: H256) -> Result<Vec<u8>, WorkerError> {
 
 /// File beside a checkpoint that holds the model, so that it can be used without the chain.
 const MODEL_FILE: &str = "model.json";
+/// File beside it that says of which adapter it is, if it is no model's. The model in the file above is then the one that the adapter is beside.
+const ADAPTER_FILE: &str = "adapter.json";
 /// File beside it that says which tokenizer the run has, if that is not the byte-level one. The tokenizer's own file is beside that.
 const TOKENIZER_ID_FILE: &str = "tokenizer_id.json";
 
 /// Writes `checkpoint` and its model into `folder`, in place of what was there.
 pub(super) fn save(folder: &Path, checkpoint: &Checkpoint, engine: &Engine) -> Result<(), WorkerError> {
 	checkpoint.save(folder, engine.layout())?;
+	if let Some(adapter) = &engine.train_config().adapter {
+		let path = folder.join(ADAPTER_FILE);
+		write_atomically(&path, &serde_json::to_vec_pretty(adapter).unwrap_or_default())
+			.map_err(|source| WorkerError::File { path, source })?;
+	}
 	write_model(folder, engine.model())
+}
+
+/// The adapter that the checkpoint in `folder` is one of; `None` if it is a model's.
+///
+/// # Errors
+/// [`WorkerError::File`] if the file cannot be read or is none.
+pub fn read_adapter(folder: &Path) -> Result<Option<Adapter>, WorkerError> {
+	read_json(&folder.join(ADAPTER_FILE))
+}
+
+/// What is written in a file; `None` if there is none.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, WorkerError> {
+	let failed = |source| WorkerError::File { path: path.to_path_buf(), source };
+	match std::fs::read(path) {
+		Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+		Err(error) => Err(failed(error)),
+		Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(error.into())),
+	}
 }
 
 /// Writes that the checkpoint in `folder` is one of this model.
@@ -242,13 +268,7 @@ pub fn write_model(folder: &Path, model: &ModelConfig) -> Result<(), WorkerError
 /// # Errors
 /// [`WorkerError::File`] if the file cannot be read or is no model.
 pub fn read_model(folder: &Path) -> Result<Option<ModelConfig>, WorkerError> {
-	let path = folder.join(MODEL_FILE);
-	let failed = |source| WorkerError::File { path: path.clone(), source };
-	match std::fs::read(&path) {
-		Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-		Err(error) => Err(failed(error)),
-		Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(error.into())),
-	}
+	read_json(&folder.join(MODEL_FILE))
 }
 
 /// Notes beside the checkpoint in `folder` that its run has this tokenizer, which is not the byte-level one.
