@@ -54,7 +54,7 @@ mod tests {
 
 	/// Numbers of no meaning, small enough for a model to go on.
 	fn numbers(len: usize) -> Vec<f32> {
-		(0..len).map(|at| ((at * 7_919 % 1_013) as f32 / 1_013.0 - 0.5) * 0.1).collect()
+		(0..len).map(|at| ((at * 7_919 % 1_013) as f32 / 1_013.0 - 0.5) * 0.3).collect()
 	}
 
 	#[test]
