@@ -1,4 +1,4 @@
-"""Fine-tuning of imported models beside PyTorch: see finetune.sh."""
+"""Fine-tuning of imported models, and training of adapters beside them, with PyTorch and PEFT: see finetune.sh."""
 
 import argparse
 import json
@@ -9,10 +9,13 @@ import subprocess
 import sys
 
 import torch
+from peft import PeftModel, get_peft_model_state_dict
 from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 BATCH, LENGTH, WARMUP, VOCAB = 4, 64, 10, 4_096
+RANK = 16
+"""Of the adapters, which all projections have one of."""
 TOLERANCE = {"loss": 1e-4, "norm": 1e-3, "parameters": 1e-2}
 """Most that a loss and the norm of a gradient may differ by, as a part of PyTorch's, and what the parameters have become, as a part of how far they moved:
 the update of AdamW is about as large for a tiny gradient as for a large one, so that rounding shows there first."""
@@ -51,7 +54,8 @@ def rate(step, steps, lr, lr_min):
 def train(model, tokens, settings):
     """Losses and norms of gradients of PyTorch's AdamW."""
     lr, lr_min, decay, beta1, beta2, eps, clip = settings
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=decay)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=decay)
     told = []
     for step, batch in enumerate(tokens):
         optimizer.param_groups[0]["lr"] = rate(step, len(tokens), lr, lr_min)
@@ -59,31 +63,36 @@ def train(model, tokens, settings):
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        norm = torch.nn.utils.clip_grad_norm_(trained, clip)
         optimizer.step()
         told.append((loss.item(), norm.item()))
     return told
 
 
-def compare(name, kind, config, arguments):
+def compare(name, kind, config, rank, arguments):
     torch.manual_seed(2)
     model = kind(config).float()
     folder, out = (arguments.folder / f"finetune-{name}{end}" for end in ("", "-trained"))
+    start = out / "start"
     for path in (folder, out):
         shutil.rmtree(path, ignore_errors=True)
     # As models are published. The peer reads it anew: in the model that is written, the frequencies of positions have 16 bits as well.
     model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="8MB")
     model = kind.from_pretrained(folder, dtype=torch.float32)
-    before = {key: value.clone() for key, value in model.state_dict().items()}
     tokens = batches(arguments.steps)
     file = arguments.folder / "finetune.tokens"
     file.write_bytes(tokens.to(torch.int32).numpy().tobytes())
-    command = [arguments.finetune, folder, file, str(BATCH), str(LENGTH), str(WARMUP), out]
+    command = [arguments.finetune, folder, file, str(BATCH), str(LENGTH), str(WARMUP), out] + [str(rank)] * (rank > 0)
     lines = [line.split() for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()]
     ours = [(float(loss), float(norm)) for word, loss, norm in (line for line in lines if line[0] == "step")]
+    if rank:
+        # It begins with the same numbers: those of ours.
+        model = PeftModel.from_pretrained(model, start, is_trainable=True)
+    state = lambda: get_peft_model_state_dict(model) if rank else model.state_dict()
+    before = {key: value.clone() for key, value in state().items()}
     theirs = train(model, tokens, [float(word) for word in lines[0][1:]])
     assert len(ours) == len(theirs) == arguments.steps
-    after, trained = model.state_dict(), load_file(out / "model.safetensors")
+    after, trained = state(), load_file(out / ("adapter_model.safetensors" if rank else "model.safetensors"))
     distance = lambda one, other: math.sqrt(sum(float(((one[key] - other[key]).double() ** 2).sum()) for key in trained))
     found = {
         "loss": max(abs(one[0] - other[0]) / other[0] for one, other in zip(ours, theirs)),
@@ -91,7 +100,7 @@ def compare(name, kind, config, arguments):
         "parameters": distance(trained, after) / distance(after, before),
     }
     numbers = sum(value.numel() for value in trained.values())
-    print(json.dumps({"model": name, "parameters": numbers, "steps": arguments.steps, "first": theirs[0][0], "last": theirs[-1][0], "differences": found}))
+    print(json.dumps({"model": name, "rank": rank, "parameters": numbers, "steps": arguments.steps, "first": theirs[0][0], "last": theirs[-1][0], "differences": found}))
     return all(found[key] <= most for key, most in TOLERANCE.items())
 
 
@@ -101,7 +110,7 @@ def main():
     parser.add_argument("--finetune", required=True)
     parser.add_argument("--steps", type=int, default=60)
     arguments = parser.parse_args()
-    agreed = [compare(name, kind, config, arguments) for name, (kind, config) in models().items()]
+    agreed = [compare(name, kind, config, rank, arguments) for name, (kind, config) in models().items() for rank in (0, RANK)]
     if not all(agreed):
         sys.exit(f"a difference is larger than it may be: {TOLERANCE}")
 

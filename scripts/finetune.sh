@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the full fine-tuning of imported models with PyTorch's, on the same batches: losses and norms of gradients of each step, and what the parameters become.
+# Compares the full fine-tuning of imported models, and the training of adapters, with PyTorch's and PEFT's, on the same batches: losses and norms of gradients of each step, and what the parameters become.
 # The models have the shapes of Qwen 3 and of SmolLM, fewer layers and random weights. Needs Python 3.10 or newer with venv; installs the peer beside the target
 # directory.
 #   scripts/finetune.sh [--steps N]

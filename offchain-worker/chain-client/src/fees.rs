@@ -254,7 +254,7 @@ const PIECES: u32 = 1_024;
 fn defences(config: &RunConfig, outer_steps: u32) -> Result<[Vec<Move>; 2], ConfigError> {
 	let (model, train) = (&config.model, &config.train);
 	let list = |count: u32| vec![[0; 32]; usize::try_from(count.min(MAX_LIST)).unwrap_or_default()];
-	let tiles = u32::try_from(ParamLayout::new(model)?.tile_count()).unwrap_or(u32::MAX);
+	let tiles = u32::try_from(ParamLayout::trained(model, train)?.tile_count()).unwrap_or(u32::MAX);
 	// The gradient of a head's norm is a chain over the tokens and heads of a batch.
 	let heads = if model.family.has_head_norms() { model.heads } else { 1 };
 	let pieces = train.batch.saturating_mul(train.seq_len).saturating_mul(heads).div_ceil(256).max(PIECES);

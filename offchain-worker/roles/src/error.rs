@@ -39,6 +39,14 @@ pub enum WorkerError {
 		/// Error of decoding.
 		source: DecodeError,
 	},
+	/// What a run names as the model that its adapter is beside is no model of its kind.
+	#[error("the model {root:?}, which the run's adapter is beside, is none of its kind: {source}")]
+	NoBase {
+		/// Its root.
+		root: H256,
+		/// Error of decoding.
+		source: DecodeError,
+	},
 	/// The checkpoint that inner steps are said to have started from is none that anybody can have started from.
 	#[error("checkpoint {root:?} of another cohort, which inner steps are said to have started from, {what}")]
 	NoStart {
@@ -282,7 +290,10 @@ impl WorkerError {
 	/// Returns whether something could not be fetched from anybody. What only takes long is in reach, but for what one account alone has: that of many
 	/// peers comes as fast as the own line is.
 	pub(super) fn is_out_of_reach(&self) -> bool {
-		let missing = matches!(self, Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. });
+		let missing = matches!(
+			self,
+			Self::Fetch(_) | Self::SlowResidual { .. } | Self::NoResidual { .. } | Self::NoStart { .. } | Self::NoBase { .. }
+		);
 		missing || self.lacks_dataset()
 	}
 }

@@ -42,7 +42,7 @@ mod worker;
 pub use conduct::{Conduct, Due, Honest, Made};
 pub use content::{
 	push::{push_checkpoint, push_dataset, Pushed},
-	read_model, read_tokenizer,
+	read_adapter, read_model, read_tokenizer,
 	start::offer_start,
 	write_model,
 };

@@ -47,7 +47,9 @@ impl Needs {
 	/// [`ConfigError`] for a configuration that no engine takes.
 	pub(super) fn of(config: &RunConfig) -> Result<Self, ConfigError> {
 		let (model, train) = (&config.model, &config.train);
-		let layout = ParamLayout::new(model)?;
+		let layout = ParamLayout::trained(model, train)?;
+		// The model that an adapter is beside: in the arena, and once more for disputes, and its blob while it comes.
+		let base = train.adapter.map_or(Ok(0), |_| ParamLayout::new(model).map(|layout| layout.encoded_len()))?;
 		let size = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
 		let (vector, blob) = (size(layout.len()).saturating_mul(F32_BYTES), size(layout.encoded_len()));
 		let bytes = |plan: Plan| plan.arena_len().saturating_mul(F32_BYTES);
@@ -63,8 +65,8 @@ impl Needs {
 			train: train.clone(),
 			steps,
 			validation,
-			beside: vectors(beside).saturating_add(blob.saturating_mul(2)),
-			case: steps.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals))),
+			beside: vectors(beside).saturating_add(blob.saturating_mul(2)).saturating_add(size(base)),
+			case: steps.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals))).saturating_add(size(base)),
 			vector,
 			blob,
 		})

@@ -1,9 +1,17 @@
 //! `export`.
 
-use super::{local, CliError, Common};
+use super::{
+	local::{self, Trained},
+	CliError, Common,
+};
 use clap::{Args, ValueEnum};
+use neuroshard_compute::exec::Exec;
 use neuroshard_support::{counted::counted, hardware};
-use neuroshard_training::export::{card, export, gguf};
+use neuroshard_training::{
+	adapter::merge,
+	engine::EngineError,
+	export::{card, export, gguf, peft},
+};
 use neuroshard_types::RunId;
 use std::{
 	fs, io,
@@ -24,6 +32,9 @@ pub(super) struct Export {
 	/// Write into a folder that is not empty, or over a file that is there. In a folder, files of other names stay.
 	#[arg(long)]
 	force: bool,
+	/// Of a run that trains an adapter: write the model with the adapter merged into it, and not the adapter for PEFT.
+	#[arg(long)]
+	merged: bool,
 	/// Run whose newest checkpoint to use; the newest run if not given.
 	#[arg(long)]
 	run: Option<RunId>,
@@ -64,14 +75,29 @@ impl Export {
 			Format::Gguf => refuse_taken(&self.out, self.force)?,
 		}
 		let base = common.base()?;
-		let (run, model, checkpoint) = local::find(&base, self.run, hardware::threads(None))?;
+		let threads = hardware::threads(None);
+		let Trained { run, model, adapter, checkpoint } = local::trained(&base, self.run, threads)?;
 		let (tokenizer, header) = (local::tokenizer(&base, run)?, checkpoint.header);
-		match self.format {
-			Format::HuggingFace => {
-				export(&self.out, &model, &tokenizer, &checkpoint.params)?;
+		let params = match (adapter, self.merged) {
+			(None, true) => return Err(CliError::Invalid(format!("run {run} trains a model and no adapter: leave --merged out"))),
+			(Some(adapter), true) => {
+				let mut params = local::beside(&base, run, &model, &adapter)?;
+				let exec = Exec::new(threads).map_err(EngineError::from)?;
+				merge(&exec, &model, &adapter, &checkpoint.params, &mut params)?;
+				params
+			}
+			(_, false) => checkpoint.params,
+		};
+		match (self.format, adapter.filter(|_| !self.merged)) {
+			(Format::HuggingFace, Some(adapter)) => peft::export(&self.out, &model, &adapter, &params)?,
+			(Format::Gguf, Some(_)) => {
+				return Err(CliError::Invalid("an adapter is written for PEFT: --merged writes the model with it as GGUF".into()));
+			}
+			(Format::HuggingFace, None) => {
+				export(&self.out, &model, &tokenizer, &params)?;
 				card::write(&self.out, &model, &tokenizer, &header)?;
 			}
-			Format::Gguf => gguf::export(&self.out, &format!("run-{run}"), &model, &tokenizer, &checkpoint.params, self.precision.into())?,
+			(Format::Gguf, None) => gguf::export(&self.out, &format!("run-{run}"), &model, &tokenizer, &params, self.precision.into())?,
 		}
 		println!(
 			"checkpoint {:?} of run {} after {}, in {}",

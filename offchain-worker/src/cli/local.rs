@@ -3,12 +3,13 @@
 use super::CliError;
 use neuroshard_compute::exec::{Exec, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
-use neuroshard_graph::{Class, ParamLayout};
+use neuroshard_graph::{tiles, Class, ParamLayout};
 use neuroshard_inference::{Card, Model, ModelError, Parameters, Source};
 use neuroshard_provider::Served;
-use neuroshard_roles::{read_model, read_tokenizer};
+use neuroshard_roles::{read_adapter, read_model, read_tokenizer};
+use neuroshard_store::read_blob;
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
-use neuroshard_types::{ModelConfig, RunId, H256};
+use neuroshard_types::{Adapter, ModelConfig, RunId, H256};
 use std::{path::Path, sync::Arc};
 
 /// Which model.
@@ -37,6 +38,7 @@ pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, S
 		Some(folder) => Card::of_folder(folder, threads)?,
 		None => {
 			let (run, config) = shape(base, run)?;
+			refuse_adapter(run, read_adapter(&checkpoint_folder(base, run))?.as_ref())?;
 			let found = Parameters::of_checkpoint(&checkpoint_folder(base, run), &config, threads).map_err(ModelError::from)?;
 			let (_, parameters) = found.ok_or_else(|| missing(base, Some(run)))?;
 			let card = Card::of_run(format!("run-{run}"), &config, &tokenizer(base, run)?, parameters.root.0)?;
@@ -71,11 +73,51 @@ fn longest(context: u32, most: u32) -> Result<u32, CliError> {
 
 /// Number, model and newest checkpoint of `run`, or of the newest run that there is.
 pub(super) fn find(base: &Path, run: Option<RunId>, threads: usize) -> Result<(RunId, ModelConfig, Checkpoint), CliError> {
+	let found = trained(base, run, threads)?;
+	refuse_adapter(found.run, found.adapter.as_ref())?;
+	Ok((found.run, found.model, found.checkpoint))
+}
+
+/// What a run trains.
+pub(super) struct Trained {
+	/// The run.
+	pub run: RunId,
+	/// The model.
+	pub model: ModelConfig,
+	/// What is trained beside it, if that is not trained itself.
+	pub adapter: Option<Adapter>,
+	/// The newest checkpoint of what is trained.
+	pub checkpoint: Checkpoint,
+}
+
+/// What `run`, or the newest run that there is, trains.
+pub(super) fn trained(base: &Path, run: Option<RunId>, threads: usize) -> Result<Trained, CliError> {
 	let (run, model) = shape(base, run)?;
 	let folder = checkpoint_folder(base, run);
-	let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
+	let adapter = read_adapter(&folder)?;
+	let layout = adapter.map_or_else(|| ParamLayout::new(&model), |adapter| ParamLayout::of_adapter(&model, adapter));
+	let layout = layout.map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
-	Ok((run, model, checkpoint))
+	Ok(Trained { run, model, adapter, checkpoint })
+}
+
+/// Refuses what is an adapter's where a model is needed.
+fn refuse_adapter(run: RunId, adapter: Option<&Adapter>) -> Result<(), CliError> {
+	match adapter {
+		None => Ok(()),
+		Some(_) => Err(CliError::Invalid(format!(
+			"run {run} trains an adapter, which answers nothing by itself: `neuroshard-worker export --run {run} --merged --out FOLDER` writes the model \
+			 with it, and `--model FOLDER` takes that"
+		))),
+	}
+}
+
+/// Parameters of the model that an adapter of `run` is beside, out of the store below `base`.
+pub(super) fn beside(base: &Path, run: RunId, model: &ModelConfig, adapter: &Adapter) -> Result<Vec<f32>, CliError> {
+	let refused = |error: &dyn std::fmt::Display| CliError::Invalid(format!("the model that the adapter of run {run} is beside: {error}"));
+	let layout = ParamLayout::new(model).map_err(|error| refused(&error))?;
+	let blob = read_blob(&base.join("store"), H256(adapter.base)).map_err(|error| refused(&error))?;
+	tiles::decode(&layout, &blob).map_err(|error| refused(&error))
 }
 
 /// The tokenizer of `run`, as it lies beside the newest checkpoint.

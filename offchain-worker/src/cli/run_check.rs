@@ -1,10 +1,11 @@
 //! Whether the chain takes a run file, field by field. The chain says no as well, but for a fee, and not which field it means.
 
-use super::{ModelFile, RunFile, RunFileError, TrainFile};
+use super::{run_file::AdapterFile, ModelFile, RunFile, RunFileError, TrainFile};
 use neuroshard_types::{
 	assignment::{training_windows, windows_needed, windows_per_shard},
 	dataset::{Manifest, MAX_VOCAB},
-	BlockNumber, Code, Robust, RopeScaling, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_STATE_ROOTS,
+	BlockNumber, Code, Robust, RopeScaling, Rule, TopK, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_PARTICIPANTS, MAX_RADIUS, MAX_RANK,
+	MAX_STATE_ROOTS,
 };
 
 /// Side of a tile: dimensions are multiples of it.
@@ -152,6 +153,14 @@ fn check_scaling(scaling: &RopeScaling) -> Checked {
 	}
 }
 
+impl AdapterFile {
+	fn check(&self) -> Checked {
+		whole("train.adapter.rank", self.rank, 1, MAX_RANK)?;
+		require(self.projections.iter().next().is_some(), "train.adapter.projections", || "is empty, but must name at least one".into())?;
+		above_zero("train.adapter.alpha", self.alpha, 1e6)
+	}
+}
+
 impl TrainFile {
 	/// State roots of a round; `None` for an interval of 0.
 	fn state_roots(&self) -> Option<u32> {
@@ -195,6 +204,7 @@ impl TrainFile {
 			}
 		}
 		self.check_code()?;
+		self.adapter.map_or(Ok(()), |adapter| adapter.check())?;
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
 		let chained = [self.batch, self.seq_len, if model.family.has_head_norms() { model.heads } else { 1 }].map(u128::from);
 		let chain = chained.into_iter().fold(1, u128::saturating_mul);

@@ -7,7 +7,8 @@ use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Manifest,
 	run::{PhaseDurations, RunConfig, RunStart},
-	Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Robust, RopeScaling, RoundIndex, Rule, TrainConfig, F32, H256,
+	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Projections, Robust, RopeScaling, RoundIndex, Rule, TrainConfig,
+	F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -155,6 +156,24 @@ pub struct TrainFile {
 	#[serde(default, skip_serializing_if = "Option::is_none")]
 	pub code: Option<Code>,
 	pub validation_sequences: u32,
+	/// What is trained beside a model that stays as it is; without it the model is trained.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub adapter: Option<AdapterFile>,
+}
+
+/// [`Adapter`] with floats as numbers.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterFile {
+	/// Root of the parameters of the model that it is beside; without it what `create-run --base` names.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub base: Option<H256>,
+	/// Rows of A and columns of B.
+	pub rank: u32,
+	/// What their product is multiplied by, times the rank.
+	pub alpha: f32,
+	/// Names of the projections that have one.
+	pub projections: Projections,
 }
 
 impl RunFile {
@@ -208,6 +227,9 @@ impl RunFile {
 	/// [`RunFileError::Value`] for what the chain would refuse.
 	pub fn config(&self, dataset: DatasetId, manifest: &Manifest, start: RunStart, threads: usize) -> Result<RunConfig, RunFileError> {
 		self.check()?;
+		if self.train.adapter.is_some_and(|adapter| adapter.base.is_none()) {
+			return Err(RunFileError::Value { field: "adapter", reason: "is beside no model: name one with --base".into() });
+		}
 		let (model, train) = (self.model.config(manifest.vocab), self.train.config(manifest.masked));
 		let root = match start.root(0, 0) {
 			Some(given) => train.validate(&model).map(|()| given),
@@ -295,6 +317,12 @@ impl TrainFile {
 			},
 			code: train.code(),
 			validation_sequences: train.validation_sequences,
+			adapter: train.adapter.map(|Adapter { base, rank, alpha, projections }| AdapterFile {
+				base: Some(H256(base)),
+				rank,
+				alpha: alpha.get(),
+				projections,
+			}),
 		}
 	}
 
@@ -337,6 +365,12 @@ impl TrainFile {
 			},
 			validation_sequences: self.validation_sequences,
 			masked,
+			adapter: self.adapter.map(|AdapterFile { base, rank, alpha, projections }| Adapter {
+				base: base.unwrap_or_default().0,
+				rank,
+				alpha: F32::new(alpha),
+				projections,
+			}),
 		}
 	}
 }
@@ -391,6 +425,26 @@ mod tests {
 		let mut other = tiny();
 		other.train.seed = "another".into();
 		assert_ne!(other.config(3, &bytes(), RunStart::Seed, 1).unwrap().genesis_root, config.genesis_root);
+	}
+
+	#[test]
+	fn an_adapter_is_beside_the_model_that_its_file_or_the_command_names() {
+		let json = r#"{"rank": 8, "alpha": 16.0, "projections": ["q_proj", "v_proj"]}"#;
+		let mut file = tiny();
+		file.train.adapter = Some(serde_json::from_str(json).unwrap());
+		let refused = file.config(3, &bytes(), RunStart::Seed, 1).unwrap_err().to_string();
+		assert!(refused.contains("--base"), "{refused}");
+		file.train.adapter.as_mut().unwrap().base = Some(H256::repeat_byte(7));
+		let config = file.config(3, &bytes(), RunStart::Seed, 1).unwrap();
+		let adapter = config.train.adapter.unwrap();
+		assert_eq!((adapter.base, adapter.rank, adapter.scale()), ([7; 32], 8, 2.0));
+		// One layer of width 32: A has 8 x 32 and B as much, for each of two projections.
+		assert_eq!(adapter.parameters(&config.model), 1_024);
+		assert_ne!(config.genesis_root, tiny().config(3, &bytes(), RunStart::Seed, 1).unwrap().genesis_root);
+		let again: RunFile = serde_json::from_str(&serde_json::to_string(&file).unwrap()).unwrap();
+		assert_eq!(again, file);
+		let unknown = serde_json::from_str::<AdapterFile>(&json.replace("v_proj", "w_proj")).unwrap_err().to_string();
+		assert!(unknown.contains("there is no projection w_proj"), "{unknown}");
 	}
 
 	#[test]

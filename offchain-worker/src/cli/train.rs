@@ -5,7 +5,7 @@ use super::{
 	RunFile,
 };
 use clap::{Args, Subcommand};
-use neuroshard_chain_client::{keys::Account, training, Call, ChainClient, Neuro};
+use neuroshard_chain_client::{keys::Account, training, Call, ChainAt, ChainClient, Neuro};
 use neuroshard_graph::ParamLayout;
 use neuroshard_support::{counted::counted, hardware, printable::printable_line};
 use neuroshard_training::{
@@ -13,7 +13,7 @@ use neuroshard_training::{
 	slowest::{longest_check, too_short},
 };
 use neuroshard_types::{
-	dataset::BYTE_VOCAB,
+	dataset::{Manifest, BYTE_VOCAB},
 	run::{RunStart, RunStatus},
 	AccountId, DatasetId, RoundIndex, RunId,
 };
@@ -82,6 +82,9 @@ pub(super) struct CreateRun {
 	/// checkpoint that the worker in the base folder has. Parameters and momentum are those of the checkpoint, and rounds begin at 0.
 	#[arg(long, value_name = "START", default_value = "seed")]
 	start: Start,
+	/// The model that the adapter of the run file is beside, named as for --start: its parameters stay as they are.
+	#[arg(long, value_name = "START")]
+	base: Option<Start>,
 	/// Rounds instead of those in the file.
 	#[arg(long)]
 	rounds: Option<RoundIndex>,
@@ -169,6 +172,9 @@ impl CreateRun {
 		if !self.quiet {
 			println!("{}\n{}", liars(&file), checks(&file));
 		}
+		if let Some(base) = &self.base {
+			self.set_base(&mut file, base, common, &at, &manifest).await?;
+		}
 		for time in too_short(&file.durations, &file.train.config(false), &at.audit_terms().await?, &terms) {
 			tracing::warn!("{time}");
 		}
@@ -205,7 +211,7 @@ impl CreateRun {
 			println!("{run}");
 		} else {
 			println!("run {run} created (deposit {} held), genesis checkpoint {genesis:?}", Neuro(deposit));
-			if let Some(advice) = self.start.advice() {
+			for advice in [Some(&self.start), self.base.as_ref()].into_iter().flatten().filter_map(Start::advice) {
 				println!("{advice}");
 			}
 		}
@@ -225,6 +231,19 @@ impl CreateRun {
 	}
 }
 
+impl CreateRun {
+	/// Names the model in the run file that its adapter is beside.
+	async fn set_base(&self, file: &mut RunFile, base: &Start, common: &Common, at: &ChainAt, manifest: &Manifest) -> Result<(), CliError> {
+		let none = || CliError::Invalid("--base names the model that an adapter is beside, and the run file has no train.adapter".into());
+		let params = match base.resolve(&common.base()?, at, &file.model.config(manifest.vocab)).await? {
+			RunStart::Given { params, .. } => params,
+			RunStart::Seed => return Err(CliError::Invalid("--base names a checkpoint: a folder, its root, or RUN:ROUND".into())),
+		};
+		file.train.adapter.as_mut().ok_or_else(none)?.base = Some(params);
+		Ok(())
+	}
+}
+
 /// What the run trains, and how much.
 fn size(file: &RunFile, vocab: u32) -> String {
 	let (model, train) = (file.model.config(vocab), file.train.config(false));
@@ -234,9 +253,12 @@ fn size(file: &RunFile, vocab: u32) -> String {
 		false => train.tokens_per_round().to_string(),
 	};
 	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {}", counted(rounds, "round")));
+	let trained = match train.adapter {
+		Some(adapter) => format!("adapter: {} parameters beside a model of {}", adapter.parameters(&model), model.parameters()),
+		None => format!("model: {} parameters", model.parameters()),
+	};
 	format!(
-		"model: {} parameters; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
-		model.parameters(),
+		"{trained}; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
 		tokens,
 		delta.unwrap_or_else(|| model.parameters().saturating_mul(4))
 	)

@@ -139,7 +139,7 @@ impl Checkpoint {
 	/// [`CheckpointError::Config`].
 	pub fn genesis(run: RunId, model: &ModelConfig, train: &TrainConfig, threads: usize) -> Result<Self, CheckpointError> {
 		train.validate(model).map_err(CheckpointError::Config)?;
-		let layout = ParamLayout::new(model).map_err(CheckpointError::Config)?;
+		let layout = ParamLayout::trained(model, train).map_err(CheckpointError::Config)?;
 		let params = theta_0(model, &layout, &train.seed);
 		let momentum = vec![0.0; layout.len()];
 		Ok(Self::new(run, 0, 0, &layout, params, momentum, threads))

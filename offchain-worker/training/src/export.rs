@@ -1,9 +1,10 @@
 //! Exporting parameters as a Hugging Face model of their family, so that other software loads what was trained here.
 //!
-//! - [`card`]: what is told to people about it. [`gguf`]: the same as one file for llama.cpp.
+//! - [`card`]: what is told to people about it. [`gguf`]: the same as one file for llama.cpp. [`peft`]: an adapter.
 
 pub mod card;
 pub mod gguf;
+pub mod peft;
 mod vocabulary;
 
 use neuroshard_atomic_write::write_atomically;
@@ -80,8 +81,6 @@ pub fn export(folder: &Path, model: &ModelConfig, tokenizer: &Tokenizer, params:
 		true => (bytes::exported_tokenizer_json().into_bytes(), Some(end)),
 		false => (tokenizer.json().to_vec(), tokenizer.begin()),
 	};
-	let io = |path: &Path, source| ExportError::Io { path: path.to_path_buf(), source };
-	fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
 	let files = [
 		("model.safetensors", weights),
 		("config.json", config_json(model, begin, end).into_bytes()),
@@ -89,6 +88,13 @@ pub fn export(folder: &Path, model: &ModelConfig, tokenizer: &Tokenizer, params:
 		("tokenizer.json", file),
 		("tokenizer_config.json", tokenizer_config_json(tokenizer, begin, model.max_seq).into_bytes()),
 	];
+	written(folder, files)
+}
+
+/// Writes these files into `folder`, which is made if it is not there.
+fn written<const N: usize>(folder: &Path, files: [(&str, Vec<u8>); N]) -> Result<(), ExportError> {
+	let io = |path: &Path, source| ExportError::Io { path: path.to_path_buf(), source };
+	fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
 	for (name, bytes) in files {
 		let path = folder.join(name);
 		write_atomically(&path, &bytes).map_err(|error| io(&path, error))?;

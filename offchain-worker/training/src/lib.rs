@@ -3,6 +3,7 @@
 //! Everything here is a function of its arguments: no chain, no network, no clock. A round goes
 //! [`round::Training`] -> [`round::Trained`] (revealed by the caller) -> [`outer::apply_outer`] -> next [`checkpoint::Checkpoint`].
 
+pub mod adapter;
 pub mod checkpoint;
 pub mod ending;
 pub mod engine;

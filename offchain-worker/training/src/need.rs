@@ -38,7 +38,7 @@ impl RoundLeaves {
 	/// A model that the chain would refuse.
 	pub fn of(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
 		let leaves = |layout: ParamLayout| u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge);
-		let (vector, delta) = (leaves(ParamLayout::new(model)?)?, leaves(ParamLayout::of_deltas(model, train)?)?);
+		let (vector, delta) = (leaves(ParamLayout::trained(model, train)?)?, leaves(ParamLayout::of_deltas(model, train)?)?);
 		Ok(Self { vector, delta, residual: train.leaves_residual() })
 	}
 

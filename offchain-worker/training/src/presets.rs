@@ -18,6 +18,7 @@ pub fn devnet() -> (ModelConfig, TrainConfig) {
 		warmup_steps: 16,
 		validation_sequences: 64,
 		masked: false,
+		adapter: None,
 		// Costs little in a run of a few rounds, and learns more in a long one (docs/benchmarks.md, "The outer step").
 		outer_lr: F32::new(0.7),
 		outer_beta: F32::new(0.5),
@@ -61,6 +62,7 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 		aggregator: Aggregator::Mean,
 		validation_sequences: 32,
 		masked: false,
+		adapter: None,
 	};
 	(model, train)
 }

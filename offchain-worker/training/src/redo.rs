@@ -126,6 +126,11 @@ impl Redo {
 		Checkpoint::from_blobs(Header { run, ..header }, layout, &params, &momentum, threads).map(Some)
 	}
 
+	/// The vector with this root and layout in the content store; `None` if it is not there, or another one.
+	pub fn vector(&self, root: H256, layout: &ParamLayout) -> Option<Vec<f32>> {
+		neuroshard_graph::tiles::decode(layout, &read_blob(self.store.as_deref()?, root).ok()?).ok()
+	}
+
 	fn path(&self, root: H256) -> PathBuf {
 		self.folder.path().join(hex::encode(root))
 	}

@@ -61,6 +61,9 @@ pub enum ReplayError {
 	/// The run starts from a checkpoint that was given, and is not here.
 	#[error("the run starts from checkpoint {0:?}, which follows from nothing on chain: name the base path of a worker that has it with --base-path")]
 	NoStart(H256),
+	/// The model that the run's adapter is beside is not here.
+	#[error("the run's adapter is beside model {0:?}, which follows from nothing on chain: name the base path of a worker that has it with --base-path")]
+	NoModel(H256),
 	/// The run's model cannot be set up here.
 	#[error("the run's first checkpoint cannot be computed: {0}")]
 	Setup(Box<CheckpointError>),
@@ -195,6 +198,7 @@ impl ReplayError {
 			| Self::Train { .. }
 			| Self::Absent { .. }
 			| Self::NoStart(_)
+			| Self::NoModel(_)
 			| Self::Elsewhere { .. }
 			| Self::Redo { .. }
 			| Self::Decode { .. }
@@ -236,6 +240,10 @@ pub fn replay_run(
 	let mut checkpoint = first_checkpoint(run, config, &redo, threads)?;
 	progress(Progress::Genesis(config.genesis_root));
 	let mut engine = Engine::new(&config.model, &config.train, threads)?;
+	if let Some(adapter) = config.train.adapter {
+		let layout = ParamLayout::new(&config.model).map_err(|error| ReplayError::Setup(Box::new(CheckpointError::Config(error))))?;
+		engine.load_model(&redo.vector(H256(adapter.base), &layout).ok_or(ReplayError::NoModel(H256(adapter.base)))?)?;
+	}
 	for adopted in rounds {
 		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut redo, &mut progress)?;
 	}
@@ -247,7 +255,7 @@ fn first_checkpoint(run: RunId, config: &RunConfig, redo: &Redo, threads: usize)
 	let setup = |source| ReplayError::Setup(Box::new(source));
 	let expected = config.genesis_root;
 	if config.start != RunStart::Seed {
-		let layout = ParamLayout::new(&config.model).map_err(|error| setup(CheckpointError::Config(error)))?;
+		let layout = ParamLayout::trained(&config.model, &config.train).map_err(|error| setup(CheckpointError::Config(error)))?;
 		let given = redo.checkpoint(run, expected, &layout, threads).map_err(setup)?;
 		return given.ok_or(ReplayError::NoStart(expected));
 	}

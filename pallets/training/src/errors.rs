@@ -139,5 +139,7 @@ mod errors {
 		/// The dataset is masked and `train.masked` says that it is not, or the other way round. Take it from the dataset's manifest; the view function
 		/// `Dataset::dataset` shows it.
 		WrongMask,
+		/// An adapter has no projection, a rank of 0 or more than 256, or an alpha that is not above 0 and at most 1,000,000. Give it what it lacks.
+		BadAdapter,
 	}
 }

@@ -70,21 +70,24 @@ pub fn enough_to_validate(config: &RunConfig, shape: &DatasetShape) -> bool {
 
 /// Bytes of an encoded delta: 4 KiB for every 32x32 tile of what is sent, which is every parameter tensor, or their code.
 pub fn delta_bytes(model: &ModelConfig, train: &TrainConfig) -> u64 {
-	let tiles = vector_tiles(model);
+	let tiles = vector_tiles(model, train);
 	train.code().map_or(tiles, |code| code.tiles(tiles)).saturating_mul(4_096)
 }
 
 /// Root of a residual of zeros.
-pub fn no_residual(model: &ModelConfig) -> H256 {
-	let tiles = u32::try_from(vector_tiles(model)).unwrap_or(u32::MAX);
+pub fn no_residual(model: &ModelConfig, train: &TrainConfig) -> H256 {
+	let tiles = u32::try_from(vector_tiles(model, train)).unwrap_or(u32::MAX);
 	zeros_root(tiles)
 }
 
-/// Tiles of all parameter tensors.
+/// Tiles of all tensors that are trained.
 ///
 /// All matrices consist of whole tiles; the vector of a norm or bias is one row, padded to 32. In closed form, because the list
 /// of tensors of a deep model is long. `model` must be valid.
-fn vector_tiles(model: &ModelConfig) -> u64 {
+fn vector_tiles(model: &ModelConfig, train: &TrainConfig) -> u64 {
+	if let Some(adapter) = train.adapter {
+		return adapter.tiles(model);
+	}
 	let padded = model.vector_parameters().saturating_mul(SIDE - 1);
 	model.parameters().saturating_add(padded).div_ceil(SIDE * SIDE)
 }

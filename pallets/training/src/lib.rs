@@ -99,6 +99,7 @@ pub use weights::WeightInfo;
 #[import_section(events::events)]
 #[allow(clippy::expect_used, reason = "what the macros make has some")]
 #[frame_support::pallet]
+#[allow(clippy::large_enum_variant, reason = "calls are what they carry")]
 pub mod pallet {
 	use crate::{
 		absences::AbsenceList,

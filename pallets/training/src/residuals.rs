@@ -26,7 +26,7 @@ impl<T: Config> Pallet<T> {
 	/// Fails if `work` begins with another residual than `who` has.
 	pub(crate) fn ensure_residual(id: RunId, config: &RunConfig, who: &AccountId, work: &Work) -> Result<(), Error<T>> {
 		let Some([before, _]) = work.residuals(&config.train) else { return Ok(()) };
-		let known = Self::residual_of(id, who) == Some(before) || before == expected::no_residual(&config.model);
+		let known = Self::residual_of(id, who) == Some(before) || before == expected::no_residual(&config.model, &config.train);
 		ensure!(known, Error::<T>::WrongResidual);
 		Ok(())
 	}

@@ -111,6 +111,7 @@ impl<T> From<Unfit> for Error<T> {
 			Unfit::Config(ConfigError::Hyperparameter) => Self::BadHyperparameter,
 			Unfit::Config(ConfigError::Code) => Self::BadCode,
 			Unfit::Config(ConfigError::LeastSteps) => Self::BadLeastSteps,
+			Unfit::Config(ConfigError::Adapter) => Self::BadAdapter,
 		}
 	}
 }

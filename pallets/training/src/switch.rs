@@ -54,7 +54,8 @@ impl<T: Config> Models for Pallet<T> {
 	}
 
 	fn is_checkpoint(id: RunId, round: RoundIndex, root: H256) -> bool {
-		let Some(run) = Runs::<T>::get(id) else { return false };
+		// What a run of an adapter has for checkpoints answers nothing without the model beside it, and no dispute judges both.
+		let Some(run) = Runs::<T>::get(id).filter(|run| run.config.train.adapter.is_none()) else { return false };
 		let start =
 			if round == run.rounds_adopted { Some(run.checkpoint) } else { Records::<T>::get(id, round).map(|record| record.start) };
 		// The round before ended with it.

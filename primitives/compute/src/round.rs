@@ -224,7 +224,7 @@ impl<'a> RoundStart<'a> {
 	}
 }
 
-/// Runs a round from `start`.
+/// Runs a round from `start`. Of an adapter, the model beside it is in the arena: see [`Trainer::model_mut`].
 ///
 /// `tokens(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step, both from 0.
 /// `inner_state` sees the state after every step; then `progress` hears of the step, and may end the round there or give it up. Moments start at zero, t at 1; the schedule

@@ -7,7 +7,7 @@ mod common;
 use common::{every_code, every_compressed, every_rule, lively_theta, sent, sent_as, small::other_families, steps_behind, text::Text, Lcg};
 use neuroshard_compute::{
 	exec::{aggregate, outer_step, Exec},
-	player::{CheckpointStory, PlayError, Player, Story, WorkStory},
+	player::{CheckpointStory, PlayError, Player, Story, WorkStart, WorkStory},
 	recorder::Library,
 	trace::Mistake,
 };
@@ -19,7 +19,7 @@ use neuroshard_graph::{
 	graph::Op,
 	merkle::Hash,
 	witness::MAX_WITNESS,
-	Aggregator, Code, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32,
+	Aggregator, Code, ModelConfig, ParamLayout, Projections, Robust, Rule, TrainConfig, F32,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
@@ -96,6 +96,8 @@ struct Round {
 	start: Hash,
 	/// Inner steps of the work.
 	steps: u32,
+	/// Parameters of the model that an adapter is beside.
+	beside: Option<Arc<Vec<f32>>>,
 	/// Parameters that the delta is the difference from, if not from those that it starts from, and the round that starts from their checkpoint.
 	base: Option<(Vec<f32>, u32)>,
 }
@@ -108,20 +110,30 @@ fn window_of(step: u32, sequence: u32) -> Option<Window> {
 
 impl Round {
 	fn new(model: ModelConfig, train: TrainConfig) -> Self {
-		let layout = ParamLayout::new(&model).unwrap();
+		let layout = ParamLayout::trained(&model, &train).unwrap();
 		let theta = lively_theta(&layout, 1);
 		let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
 		let steps = u64::from(ADOPTED) * u64::from(train.inner_steps);
 		let start = checkpoint_root(&tensors_root(&layout, &theta, 1), &momentum, ADOPTED, steps);
 		let text = Text::random(3, 6_000, model.vocab, 3);
 		let steps = train.inner_steps;
-		Self { model, train, text, theta, momentum, start, steps, base: None }
+		Self { model, train, text, theta, momentum, start, steps, beside: None, base: None }
 	}
 
 	/// One layer, two steps to an interval, a last interval of one step.
 	fn small() -> Self {
 		let model = ModelConfig { vocab: 64, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
 		Self::new(model, TrainConfig { batch: 1, inner_steps: 5, commit_interval: 2, ..TrainConfig::tiny() })
+	}
+
+	/// A round of an adapter with this rank on all projections.
+	fn of_adapter(rank: u32) -> Self {
+		let small = Self::small();
+		let layout = ParamLayout::new(&small.model).unwrap();
+		let beside = lively_theta(&layout, 4);
+		let adapter = common::adapter(tensors_root(&layout, &beside, 1), rank, Projections::ALL);
+		let round = Self::new(small.model, TrainConfig { adapter: Some(adapter), ..small.train });
+		Self { beside: Some(Arc::new(beside)), ..round }
 	}
 
 	/// The same round, whose delta is the difference from another checkpoint than its inner steps start from.
@@ -159,7 +171,7 @@ impl Round {
 			buffer.copy_from_slice(self.text.read(window, self.train.seq_len));
 			Ok(())
 		};
-		let start = (self.theta.clone(), self.momentum);
+		let start = WorkStart { theta: self.theta.clone(), momentum: self.momentum, model: self.beside.clone() };
 		let story = WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ADOPTED, start, read).unwrap();
 		let story = story.with_steps(self.steps);
 		match &self.base {
@@ -208,6 +220,42 @@ fn a_mistake_in_any_operator_of_a_step_is_found_and_decided_at_that_operator() {
 	// The loss is reported, and nothing is computed from it: see the next test.
 	let silent = mistakes_are_found(&Round::small(), |_| true);
 	assert_eq!(silent.into_iter().collect::<Vec<_>>(), ["LossRows", "MeanLoss", "TileSums", "TreeSum"]);
+}
+
+#[test]
+fn a_mistake_in_any_operator_of_an_adapters_step_is_found_and_decided_at_that_operator() {
+	use neuroshard_graph::graph::Product;
+	let silent = mistakes_are_found(&Round::of_adapter(8), |_| true);
+	assert_eq!(silent.into_iter().collect::<Vec<_>>(), ["LossRows", "MeanLoss", "TileSums", "TreeSum"]);
+	let own = |op| matches!(op, Op::Scale | Op::Product(Product::Tn) | Op::AdamW);
+	assert_eq!(mistakes_are_found(&Round::of_adapter(40), own), BTreeSet::new());
+}
+
+#[test]
+fn an_adapter_that_was_trained_beside_another_base_is_decided_against_the_one_that_the_run_names() {
+	let round = Round::of_adapter(32);
+	let corpus = round.corpus();
+	let setting = round.setting(corpus);
+	let other = lively_theta(&ParamLayout::new(&round.model).unwrap(), 5);
+	assert_ne!(round.beside.as_deref(), Some(&other));
+	let wrong = Round { beside: Some(Arc::new(other)), ..Round::of_adapter(32) };
+	let mut liar = Player::new(setting, Side::Defender, wrong.story(), Some(&round.text as &dyn Library));
+	let (roots, delta) = round.reveal(liar.story()).unwrap();
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	let doubt = challenger.story().doubt(&roots, delta).unwrap().unwrap();
+	let first = open_work(&setting, &roots, delta, doubt).unwrap();
+	let record = referee(&setting, first, &mut honest(&mut liar), &mut honest(&mut challenger));
+	// The first thing that is read of the base is its embedding.
+	assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::Gather)));
+	// Whoever has the right one has nothing to fear from who has not.
+	let mut right = Player::new(setting, Side::Defender, round.story(), Some(&round.text as &dyn Library));
+	let (roots, delta) = round.reveal(right.story()).unwrap();
+	let mut accuser = Player::new(setting, Side::Challenger, wrong.story(), Some(&round.text as &dyn Library));
+	let doubt = accuser.story().doubt(&roots, delta).unwrap().unwrap();
+	let first = open_work(&setting, &roots, delta, doubt).unwrap();
+	let record = referee(&setting, first, &mut honest(&mut right), &mut honest(&mut accuser));
+	assert_ne!(record.end, End::Ruled(Ruling::Fraud));
+	assert_ne!(record.end, End::Silent(Side::Defender));
 }
 
 #[test]
@@ -583,7 +631,7 @@ fn a_claim_that_goes_on_after_a_step_that_diverged_is_fraud() {
 		&Arc::new(Exec::new(1).unwrap()),
 		&round.model,
 		&round.train,
-		[&round.theta, &zeros, &zeros],
+		&[&round.theta, &zeros, &zeros],
 		&tokens,
 		ADOPTED,
 		0,

@@ -7,13 +7,13 @@
 
 mod common;
 
-use common::{lively_theta, random_tokens, small::other_families, tiny_model, tiny_train};
+use common::{adapter, adapters, lively_theta, random_tokens, small::other_families, tiny_model, tiny_train};
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
 use neuroshard_graph::{
 	corpus::MASK,
 	graph::{Extent, Node, Op, Place, Product, TensorId},
 	plan::Plan,
-	ModelConfig, TrainConfig,
+	ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_kernels::{
 	math::exp,
@@ -105,6 +105,11 @@ impl Interpreter<'_> {
 						scalar::matmul_tn(MatDims { m, n, k: b.len() / n }, &columns, b, &mut out, start)
 					}
 				}
+			}
+			Op::Scale => {
+				out.copy_from_slice(input(0));
+				let adapter = self.train.adapter.unwrap();
+				out.iter_mut().for_each(|value| *value *= adapter.alpha.get() / adapter.rank as f32);
 			}
 			Op::AddBias => {
 				out.copy_from_slice(input(0));
@@ -332,6 +337,9 @@ fn masked_step(model: &ModelConfig, train: &TrainConfig, is_masked: impl Fn(usiz
 	let mut arena = Arena::new(trainer.arena_len());
 	let theta = lively_theta(trainer.layout(), 11);
 	trainer.theta_mut(&mut arena).copy_from_slice(&theta);
+	if let Some(base) = trainer.model_mut(&mut arena) {
+		base.copy_from_slice(&lively_theta(&ParamLayout::new(model).unwrap(), 13));
+	}
 	let before = arena.to_vec();
 	let mut tokens = random_tokens(trainer.batch_tokens(), model.vocab, 12);
 	tokens.iter_mut().enumerate().filter(|(place, _)| is_masked(*place)).for_each(|(_, token)| *token |= MASK);
@@ -414,6 +422,17 @@ fn a_masked_step_in_which_all_targets_count_has_the_loss_of_one_without_mask() {
 	let train = TrainConfig { masked: true, ..tiny_train() };
 	let [all, plain] = [&train, &tiny_train()].map(|train| masked_step(&tiny_model(), train, |_| false));
 	assert_eq!(all.map(f32::to_bits), plain.map(f32::to_bits));
+}
+
+#[test]
+fn a_step_of_an_adapter_of_any_rank_on_any_projections() {
+	for (rank, projections) in adapters() {
+		let train = TrainConfig { adapter: Some(adapter([0; 32], rank, projections)), ..tiny_train() };
+		for model in other_families().into_iter().chain([tiny_model()]) {
+			node_by_node_equals_fused(&model, &train);
+		}
+		masked_step(&tiny_model(), &TrainConfig { masked: true, ..train }, |place| place % 3 != 0);
+	}
 }
 
 #[test]

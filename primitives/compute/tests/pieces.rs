@@ -5,8 +5,8 @@
 mod common;
 
 use common::{
-	every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, small::other_families, steps_behind, tiny_model,
-	tiny_train,
+	adapter, adapters, every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, small::other_families,
+	steps_behind, tiny_model, tiny_train,
 };
 use neuroshard_compute::{
 	exec::{decode_delta, Arena, Exec, Trainer},
@@ -32,6 +32,10 @@ fn second_step_on(model: &ModelConfig, train: &TrainConfig, tokens: impl Fn(usiz
 	let exec = Arc::new(Exec::new(2).unwrap());
 	let mut trainer = Trainer::new(exec.clone(), model, train).unwrap();
 	let mut arena = Arena::new(trainer.arena_len());
+	let base = train.adapter.map(|_| lively_theta(&ParamLayout::new(model).unwrap(), 6));
+	if let (Some(base), Some(place)) = (&base, trainer.model_mut(&mut arena)) {
+		place.copy_from_slice(base);
+	}
 	trainer.theta_mut(&mut arena).copy_from_slice(&lively_theta(trainer.layout(), 3));
 	trainer.train_step(&mut arena, &tokens(trainer.batch_tokens(), 4), 8, 1).unwrap();
 	let before = [trainer.theta(&arena), trainer.first_moment(&arena), trainer.second_moment(&arena)].map(<[f32]>::to_vec);
@@ -39,8 +43,8 @@ fn second_step_on(model: &ModelConfig, train: &TrainConfig, tokens: impl Fn(usiz
 	// Two rounds adopted before: the schedule index of step 1 is 2 H + 1.
 	let index = 2 * u64::from(train.inner_steps) + 1;
 	trainer.train_step(&mut arena, &tokens, index, 2).unwrap();
-	let [p, m, v] = &before;
-	let trace = Trace::step(&exec, model, train, [p, m, v], &tokens, 2, 1).unwrap();
+	let vectors: Vec<&[f32]> = before.iter().chain(&base).map(Vec::as_slice).collect();
+	let trace = Trace::step(&exec, model, train, &vectors, &tokens, 2, 1).unwrap();
 	(trace, trainer, arena)
 }
 
@@ -89,6 +93,19 @@ fn check((trace, trainer, arena): &(Trace, Trainer, Arena)) -> BTreeSet<String> 
 fn of_a_step_with_grouped_heads_a_tied_head_and_small_heads() {
 	let ops = check_step(&tiny_model(), &tiny_train());
 	assert_eq!(ops.len(), 31, "{ops:?}");
+}
+
+#[test]
+fn of_a_step_of_an_adapter_of_any_rank_on_any_projections() {
+	for (rank, projections) in adapters() {
+		let train = TrainConfig { adapter: Some(adapter([0; 32], rank, projections)), ..tiny_train() };
+		let ops = check_step(&tiny_model(), &train);
+		// Neither weights of norms nor the embedding have gradients.
+		assert!(ops.contains("Scale") && !ops.contains("ScatterAdd") && !ops.contains("RmsWeightGrad"), "{ops:?}");
+		for model in other_families() {
+			check_step(&model, &train);
+		}
+	}
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Case {
 		let params = lively_theta(&layout, 1);
 		let first: Vec<f32> = lively_theta(&layout, 2).iter().map(|x| x * 1e-2).collect();
 		let second: Vec<f32> = first.iter().map(|x| x * x).collect();
-		let trace = Trace::step(&Arc::new(Exec::new(1).unwrap()), model, train, [&params, &first, &second], &tokens, 3, 2).unwrap();
+		let trace = Trace::step(&Arc::new(Exec::new(1).unwrap()), model, train, &[&params, &first, &second], &tokens, 3, 2).unwrap();
 		Self::of(trace, 3, Some((text, Box::new(window))))
 	}
 
@@ -266,7 +266,7 @@ fn a_value_that_is_not_finite_ends_the_job_at_the_loss_and_at_the_norm_only() {
 	let tokens: Vec<u32> =
 		(0..tiny_train().batch).flat_map(|sequence| text.read(window(sequence).unwrap(), tiny_train().seq_len).to_vec()).collect();
 	let exec = Arc::new(Exec::new(1).unwrap());
-	let trace = Trace::step(&exec, &model, &tiny_train(), [&params, &zeros, &zeros], &tokens, 0, 0).unwrap();
+	let trace = Trace::step(&exec, &model, &tiny_train(), &[&params, &zeros, &zeros], &tokens, 0, 0).unwrap();
 	let case = Case::of(trace, 3, Some((text, window)));
 	let mut diverged = Vec::new();
 	for (op, question) in case.questions(&mut Lcg(5)) {

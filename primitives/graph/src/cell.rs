@@ -155,10 +155,11 @@ impl Plan {
 		match self.origin(tensor)? {
 			Origin::Tokens => None,
 			Origin::Vector { vector, tensor } => {
-				let first = *self.vector_tiles().get(index(tensor)?)?;
+				let tiles = self.tiles_of(vector);
+				let first = *tiles.get(index(tensor)?)?;
 				let leaf = first.checked_add(row.checked_mul(width)?)?.checked_add(col)?;
 				let code = self.coded.is_some_and(|coded| self.vectors_given().saturating_sub(coded.given) <= vector);
-				let leaves = if code { self.code_len()? } else { self.vector_len() };
+				let leaves = if code { self.code_len()? } else { *tiles.last()? };
 				Some(Address::Vector { vector, leaf, leaves })
 			}
 			Origin::Stage { stage, output } => {

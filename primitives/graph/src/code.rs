@@ -188,7 +188,7 @@ impl ParamLayout {
 	/// # Errors
 	/// Those of [`ModelConfig::validate`], and [`ConfigError::TooLarge`].
 	pub fn of_deltas(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
-		let layout = Self::new(model)?;
+		let layout = Self::trained(model, train)?;
 		let Some(code) = train.code() else { return Ok(layout) };
 		let tiles = u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)?;
 		let rows = usize::try_from(code.rows(tiles)).map_err(|_| ConfigError::TooLarge)?;

@@ -41,7 +41,7 @@ pub fn checkpoint_root(params: &Hash, outer_momentum: &Hash, round: u32, adopted
 /// Those of [`TrainConfig::validate`].
 pub fn genesis_root(model: &ModelConfig, train: &TrainConfig, threads: usize) -> Result<Hash, ConfigError> {
 	train.validate(model)?;
-	let layout = ParamLayout::new(model)?;
+	let layout = ParamLayout::trained(model, train)?;
 	let params = tensors_root(&layout, &theta_0(model, &layout, &train.seed), threads);
 	let momentum = tensors_root(&layout, &vec![0.0; layout.len()], threads);
 	Ok(checkpoint_root(&params, &momentum, 0, 0))

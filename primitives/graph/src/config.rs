@@ -377,6 +377,143 @@ pub struct TrainConfig {
 	/// Whether the tokens of the dataset say which of them are targets of the loss: see [`crate::corpus::MASK`]. The mean is over those.
 	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
 	pub masked: bool,
+	/// What is trained beside a model that stays as it is; `None` to train the model itself.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub adapter: Option<Adapter>,
+}
+
+/// A low-rank adapter ([Hu et al. 2021](https://arxiv.org/abs/2106.09685)): a projection `y = x W^T` of the *base* becomes
+/// `y + (alpha / rank) (x A^T) B^T`. Only A and B are trained: vectors of the run are the adapter's, and the base is named by its root.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct Adapter {
+	/// Root over the tiles of the base's parameters: see [`crate::commit::tensors_root`]. In JSON hexadecimal digits after `0x`.
+	#[cfg_attr(feature = "std", serde(with = "crate::hexadecimal"))]
+	pub base: [u8; 32],
+	/// Rows of A and columns of B, from 1 to [`MAX_RANK`].
+	pub rank: u32,
+	/// What the product of both is multiplied by, times `rank`.
+	pub alpha: F32,
+	/// Which projections have one, in every layer.
+	pub projections: Projections,
+}
+
+/// Largest rank of an [`Adapter`].
+pub const MAX_RANK: u32 = 256;
+
+/// Projections of a layer, in the order of [`crate::ParamLayout`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Projection {
+	/// Of queries.
+	Q,
+	/// Of keys.
+	K,
+	/// Of values.
+	V,
+	/// Of attention's output.
+	O,
+	/// Of the gate.
+	Gate,
+	/// Of what the gate lets through.
+	Up,
+	/// Back to the residual stream.
+	Down,
+}
+
+impl Adapter {
+	/// What the product of A and B is multiplied by.
+	pub fn scale(&self) -> f32 {
+		// Ranks up to 256 are exact.
+		self.alpha.get() / self.rank as f32
+	}
+}
+
+impl Projection {
+	/// All of them.
+	pub const ALL: [Self; 7] = [Self::Q, Self::K, Self::V, Self::O, Self::Gate, Self::Up, Self::Down];
+
+	/// Its name in Hugging Face's models, as PEFT's `target_modules` have it.
+	pub const fn name(self) -> &'static str {
+		match self {
+			Self::Q => "q_proj",
+			Self::K => "k_proj",
+			Self::V => "v_proj",
+			Self::O => "o_proj",
+			Self::Gate => "gate_proj",
+			Self::Up => "up_proj",
+			Self::Down => "down_proj",
+		}
+	}
+
+	/// Its bit in [`Projections`].
+	const fn bit(self) -> u8 {
+		match self {
+			Self::Q => 1,
+			Self::K => 2,
+			Self::V => 4,
+			Self::O => 8,
+			Self::Gate => 16,
+			Self::Up => 32,
+			Self::Down => 64,
+		}
+	}
+}
+
+/// A set of projections; in JSON their names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(
+	feature = "std",
+	derive(serde::Serialize, serde::Deserialize),
+	serde(into = "Vec<&'static str>", try_from = "Vec<alloc::string::String>")
+)]
+pub struct Projections(u8);
+
+impl Projections {
+	/// All seven.
+	pub const ALL: Self = Self(127);
+
+	/// Whether `projection` is among them.
+	pub const fn has(self, projection: Projection) -> bool {
+		self.0 & projection.bit() != 0
+	}
+
+	/// Those among them, in order.
+	pub fn iter(self) -> impl Iterator<Item = Projection> {
+		Projection::ALL.into_iter().filter(move |&projection| self.has(projection))
+	}
+
+	/// Whether there is one, and nothing else.
+	pub(crate) const fn is_valid(self) -> bool {
+		self.0 != 0 && self.0 <= Self::ALL.0
+	}
+}
+
+impl FromIterator<Projection> for Projections {
+	fn from_iter<I: IntoIterator<Item = Projection>>(projections: I) -> Self {
+		Self(projections.into_iter().fold(0, |bits, projection| bits | projection.bit()))
+	}
+}
+
+#[cfg(feature = "std")]
+impl From<Projections> for Vec<&'static str> {
+	fn from(projections: Projections) -> Self {
+		projections.iter().map(Projection::name).collect()
+	}
+}
+
+#[cfg(feature = "std")]
+impl TryFrom<Vec<alloc::string::String>> for Projections {
+	type Error = alloc::string::String;
+
+	fn try_from(names: Vec<alloc::string::String>) -> Result<Self, Self::Error> {
+		let find = |name: alloc::string::String| {
+			let found = Projection::ALL.into_iter().find(|projection| projection.name() == name);
+			found.ok_or_else(|| {
+				alloc::format!("there is no projection {name}: they are {}", Projection::ALL.map(Projection::name).join(", "))
+			})
+		};
+		names.into_iter().map(find).collect()
+	}
 }
 
 impl TrainConfig {
@@ -403,6 +540,7 @@ impl TrainConfig {
 			aggregator: Aggregator::Mean,
 			validation_sequences: 4,
 			masked: false,
+			adapter: None,
 		}
 	}
 }
@@ -441,4 +579,7 @@ pub enum ConfigError {
 	/// A weighted mean's fewest inner steps are none, or more than the most.
 	#[error("least_steps of WeightedMean must be from 1 to inner_steps")]
 	LeastSteps,
+	/// An adapter has no projection, a rank of 0 or more than [`MAX_RANK`], or an alpha that is not above 0.
+	#[error("an adapter has a rank from 1 to 256, an alpha above 0 and up to 1,000,000, and at least one projection")]
+	Adapter,
 }

@@ -99,6 +99,8 @@ pub enum Op {
 	Product(Product),
 	/// `x, b -> y`: `add_bias`.
 	AddBias,
+	/// `x -> y`: `scale` by an adapter's alpha by its rank.
+	Scale,
 	/// `x -> y`: `rope_forward` for heads of the given number.
 	Rope {
 		/// Heads in a row.
@@ -209,7 +211,8 @@ pub enum Origin {
 		/// Which of its outputs.
 		output: u32,
 	},
-	/// Tensor of a vector in parameter layout that the job starts from. Training: 0 parameters, 1 first and 2 second moments. Delta:
+	/// Tensor of a vector in parameter layout that the job starts from. Training: 0 parameters, 1 first and 2 second moments; of an adapter 3 its base,
+	/// in the layout of the model. Delta:
 	/// 0 the round's start, 1 its end, 2 the residual before. Outer step: 0 parameters, 1 momentum, then the deltas, or their codes of one tensor
 	/// each.
 	Vector {

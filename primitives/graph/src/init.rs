@@ -19,9 +19,10 @@ use rand_chacha::{
 const STD: f32 = 0.02;
 
 /// The parameters that round 0 of a run with `seed` starts from: normal with standard deviation 0.02, for outputs to the
-/// residual stream 0.02 / sqrt(2 layers); RMSNorm scales are 1, biases 0.
+/// residual stream 0.02 / sqrt(2 layers); RMSNorm scales are 1, biases 0. Of an adapter A is normal with standard deviation 0.02, and B 0: it
+/// changes nothing at first.
 ///
-/// `layout` is the model's.
+/// `layout` is that of what is trained.
 pub fn theta_0(model: &ModelConfig, layout: &ParamLayout, seed: &[u8; 32]) -> Vec<f32> {
 	// A model has fewer than 2^21 layers, since each has 1,024 parameters or more: the conversion is exact.
 	let residual_std = STD / sqrt((2 * model.layers) as f32);
@@ -30,9 +31,9 @@ pub fn theta_0(model: &ModelConfig, layout: &ParamLayout, seed: &[u8; 32]) -> Ve
 		let values = &mut theta[tensor.range()];
 		match tensor.kind {
 			ParamKind::Norm => values.fill(1.0),
-			ParamKind::Bias | ParamKind::Code => {}
+			ParamKind::Bias | ParamKind::AdapterOut | ParamKind::Code => {}
 			ParamKind::ResidualLinear => fill(values, key(seed, index), residual_std),
-			ParamKind::Embedding | ParamKind::Linear | ParamKind::Head => fill(values, key(seed, index), STD),
+			ParamKind::Embedding | ParamKind::Linear | ParamKind::Head | ParamKind::AdapterIn => fill(values, key(seed, index), STD),
 		}
 	}
 	theta

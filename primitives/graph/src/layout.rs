@@ -1,6 +1,6 @@
 //! Where each parameter lives in one flat vector of f32.
 
-use crate::config::{ConfigError, Family, ModelConfig};
+use crate::config::{Adapter, ConfigError, Family, ModelConfig, Projection, TrainConfig};
 use alloc::{format, string::String, vec::Vec};
 use neuroshard_kernels::shape::Tiling;
 
@@ -19,14 +19,18 @@ pub enum ParamKind {
 	Bias,
 	/// Output head of an untied model.
 	Head,
+	/// The A of an adapter, `[rank, in]`.
+	AdapterIn,
+	/// The B of an adapter as it is stored, `[rank, out]`: the rows of a rank below 32 then are the only ones in their tiles that hold anything.
+	AdapterOut,
 	/// No parameter, but what deltas are sent as: see [`crate::code`].
 	Code,
 }
 
-/// One parameter tensor, row-major `[out, in]`; a vector is one row.
+/// One parameter tensor, row-major `[out, in]`; a vector is one row. The B of an adapter stands the other way round.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamTensor {
-	/// Name that Hugging Face's models of the family have for it.
+	/// Name that Hugging Face's models of the family have for it; of an adapter's that of its projection, with `lora_A.weight` or `lora_B.transposed`.
 	pub name: String,
 	/// Rows.
 	pub rows: usize,
@@ -82,6 +86,21 @@ pub struct LayerTensors<T> {
 	pub down: T,
 }
 
+impl<T: Copy> LayerTensors<T> {
+	/// Of a projection.
+	pub const fn projection(&self, which: Projection) -> T {
+		match which {
+			Projection::Q => self.q,
+			Projection::K => self.k,
+			Projection::V => self.v,
+			Projection::O => self.o,
+			Projection::Gate => self.gate,
+			Projection::Up => self.up,
+			Projection::Down => self.down,
+		}
+	}
+}
+
 impl<T> LayerTensors<T> {
 	/// Takes them from `next`, which gives them in the order of [`ParamLayout`].
 	///
@@ -115,8 +134,13 @@ pub(crate) struct Part {
 
 impl Part {
 	fn name(&self) -> String {
+		let part = match self.kind {
+			ParamKind::AdapterIn => ".lora_A.weight",
+			ParamKind::AdapterOut => ".lora_B.transposed",
+			_ => "",
+		};
 		match (self.layer, self.label) {
-			(Some(layer), label) => format!("model.layers.{layer}.{label}"),
+			(Some(layer), label) => format!("model.layers.{layer}.{label}{part}"),
 			(None, label) => label.into(),
 		}
 	}
@@ -157,6 +181,48 @@ pub(crate) fn parts(model: &ModelConfig) -> Result<impl Iterator<Item = Part>, C
 	Ok(core::iter::once(first).chain(layers).chain(last.into_iter().flatten()))
 }
 
+/// Where a projection stands in a layer, and its rows and columns.
+fn projection(model: &ModelConfig, projection: Projection) -> (&'static str, u32, u32) {
+	let (dim, ffn, q, kv) = (model.dim, model.ffn, model.q_dim(), model.kv_dim());
+	match projection {
+		Projection::Q => ("self_attn.q_proj", q, dim),
+		Projection::K => ("self_attn.k_proj", kv, dim),
+		Projection::V => ("self_attn.v_proj", kv, dim),
+		Projection::O => ("self_attn.o_proj", dim, q),
+		Projection::Gate => ("mlp.gate_proj", ffn, dim),
+		Projection::Up => ("mlp.up_proj", ffn, dim),
+		Projection::Down => ("mlp.down_proj", dim, ffn),
+	}
+}
+
+/// The tensors of an adapter of `model` in the order of [`ParamLayout::trained`].
+fn adapter_parts(model: &ModelConfig, adapter: Adapter) -> impl Iterator<Item = Part> + '_ {
+	(0..model.layers).flat_map(move |layer| {
+		adapter.projections.iter().flat_map(move |which| {
+			let (label, rows, cols) = projection(model, which);
+			let part = |cols, kind| Part { layer: Some(layer), label, rows: adapter.rank, cols, kind };
+			[part(cols, ParamKind::AdapterIn), part(rows, ParamKind::AdapterOut)]
+		})
+	})
+}
+
+/// The tensors that are trained, in the order of [`ParamLayout::trained`].
+///
+/// # Errors
+/// Those of [`ModelConfig::validate`], and of [`Adapter::validate`].
+pub(crate) fn trained_parts(model: &ModelConfig, train: &TrainConfig) -> Result<Vec<Part>, ConfigError> {
+	match train.adapter {
+		None => Ok(parts(model)?.collect()),
+		Some(adapter) => valid_adapter_parts(model, adapter),
+	}
+}
+
+fn valid_adapter_parts(model: &ModelConfig, adapter: Adapter) -> Result<Vec<Part>, ConfigError> {
+	model.validate()?;
+	adapter.validate()?;
+	Ok(adapter_parts(model, adapter).collect())
+}
+
 /// All parameter tensors of a model in their fixed order, without gaps.
 ///
 /// Order: embedding; per layer input norm, q, k and v each followed by its bias, o, norms of the heads of q and of k, post-attention norm, gate, up,
@@ -174,9 +240,30 @@ impl ParamLayout {
 	/// # Errors
 	/// Those of [`ModelConfig::validate`].
 	pub fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
+		Self::of(parts(model)?)
+	}
+
+	/// Lays out what is trained: the parameters of `model`, or those of an adapter. Of that for each layer, and in it for each projection in the order of
+	/// [`Projection`], A and then B.
+	///
+	/// # Errors
+	/// Those of [`ModelConfig::validate`], and [`ConfigError::Adapter`].
+	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+		Self::of(trained_parts(model, train)?)
+	}
+
+	/// Lays out the parameters of `adapter` beside `model`: see [`ParamLayout::trained`].
+	///
+	/// # Errors
+	/// Those of [`ParamLayout::trained`].
+	pub fn of_adapter(model: &ModelConfig, adapter: Adapter) -> Result<Self, ConfigError> {
+		Self::of(valid_adapter_parts(model, adapter)?)
+	}
+
+	fn of(parts: impl IntoIterator<Item = Part>) -> Result<Self, ConfigError> {
 		let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
 		let mut layout = Self { tensors: Vec::new(), len: 0 };
-		for part in parts(model)? {
+		for part in parts {
 			let (rows, cols) = (size(part.rows)?, size(part.cols)?);
 			let tensor = ParamTensor { name: part.name(), rows, cols, offset: layout.len, kind: part.kind };
 			// At most 2^31 elements: `ModelConfig::validate` has seen to it.

@@ -41,7 +41,8 @@ pub mod witness;
 
 pub use class::Class;
 pub use config::{
-	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Projection, Projections, Robust, RopeScaling, Rule, TopK,
+	TrainConfig, F32, MAX_LAYERS, MAX_RANK,
 };
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;

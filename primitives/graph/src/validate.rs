@@ -4,8 +4,8 @@
 
 use crate::{
 	config::{
-		Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, ARITHMETIC_VERSION, F32,
-		LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS,
+		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig,
+		ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
 	},
 	plan::Plan,
 };
@@ -200,6 +200,7 @@ impl TrainConfig {
 		if !(1..=self.inner_steps).contains(&self.least_steps()) {
 			return Err(ConfigError::LeastSteps);
 		}
+		self.adapter.map_or(Ok(()), |adapter| adapter.validate())?;
 		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
 			.into_iter()
 			.try_fold(1u64, |product, factor| product.checked_mul(u64::from(factor)));
@@ -253,9 +254,16 @@ impl TrainConfig {
 		self.flops_of(model, self.tokens_per_round())
 	}
 
-	/// Floating-point operations of training `model` on so many tokens; saturates.
+	/// Floating-point operations of training on so many tokens; saturates. Of an adapter's base no weight has a gradient: that is a third less.
 	pub fn flops_of(&self, model: &ModelConfig, tokens: u64) -> u128 {
-		u128::from(tokens).saturating_mul(u128::from(model.flops_per_token(self.seq_len)))
+		let per_token = match self.adapter {
+			None => model.flops_per_token(self.seq_len),
+			Some(adapter) => {
+				let weights = model.parameters().saturating_mul(2);
+				model.flops_per_token(self.seq_len).saturating_sub(weights).saturating_add(adapter.parameters(model).saturating_mul(6))
+			}
+		};
+		u128::from(tokens).saturating_mul(per_token.into())
 	}
 
 	/// State roots of a round of all inner steps: one every `commit_interval` of them, and one after the last; 0 for an interval of 0.
@@ -306,6 +314,37 @@ impl TrainConfig {
 	/// Whether the state is committed after inner step `step`, counted from 1.
 	pub const fn commits_after(&self, step: u32) -> bool {
 		step == self.inner_steps || (self.commit_interval != 0 && step != 0 && step.is_multiple_of(self.commit_interval))
+	}
+}
+
+impl Adapter {
+	/// Accepts an adapter of any model.
+	///
+	/// # Errors
+	/// [`ConfigError::Adapter`].
+	pub fn validate(&self) -> Result<(), ConfigError> {
+		let good = (1..=MAX_RANK).contains(&self.rank) && self.projections.is_valid();
+		match good && within(self.alpha, f32::MIN_POSITIVE, 1e6).is_ok() {
+			true => Ok(()),
+			false => Err(ConfigError::Adapter),
+		}
+	}
+
+	/// Its parameters; saturates.
+	pub fn parameters(&self, model: &ModelConfig) -> u64 {
+		let [dim, q, kv, ffn, layers, rank] = [model.dim, model.q_dim(), model.kv_dim(), model.ffn, model.layers, self.rank].map(u64::from);
+		let sides = self.projections.iter().map(|projection| match projection {
+			Projection::Q | Projection::O => dim.saturating_add(q),
+			Projection::K | Projection::V => dim.saturating_add(kv),
+			Projection::Gate | Projection::Up | Projection::Down => dim.saturating_add(ffn),
+		});
+		sides.fold(0, u64::saturating_add).saturating_mul(layers).saturating_mul(rank)
+	}
+
+	/// Tiles of its tensors; saturates. Only those of a rank that is a multiple of 32 are full.
+	pub fn tiles(&self, model: &ModelConfig) -> u64 {
+		let padded = Self { rank: self.rank.next_multiple_of(SIDE), ..*self };
+		padded.parameters(model).div_ceil(u64::from(SIDE * SIDE))
 	}
 }
 

@@ -24,7 +24,8 @@ pub mod work;
 
 pub use neuroshard_graph::{
 	config::{LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS},
-	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Projection, Projections, Robust, RopeScaling, Rule, TopK,
+	TrainConfig, F32, MAX_LAYERS, MAX_RANK,
 };
 pub use sp_core::H256;
 

@@ -171,6 +171,7 @@ impl From<OldTrainConfig> for TrainConfig {
 			aggregator: old.aggregator,
 			validation_sequences: old.validation_sequences,
 			masked: false,
+			adapter: None,
 		}
 	}
 }

@@ -73,7 +73,7 @@ pub trait Models {
 	/// Returns the number of layers of the model of `run`; `None` for an unknown run.
 	fn layers(run: RunId) -> Option<u32>;
 	/// Returns whether round `round` of `run` starts, or has started, from the checkpoint with this root, and the chain still knows it. A checkpoint
-	/// that has lost the two thirds that attested it is none.
+	/// that has lost the two thirds that attested it is none, and neither is that of an adapter.
 	fn is_checkpoint(run: RunId, round: RoundIndex, root: H256) -> bool;
 }
 

@@ -3,7 +3,7 @@
 use super::library::Shards;
 use neuroshard_compute::{
 	exec::{Exec, SetupError},
-	player::{AnswerStory, CheckpointStory, PlayError, Player, States, Story, WorkStory},
+	player::{AnswerStory, CheckpointStory, PlayError, Player, States, Story, WorkStart, WorkStory},
 	trace::TraceError,
 };
 use neuroshard_data::{loader::Loader, DataError};
@@ -114,8 +114,7 @@ pub struct Case {
 }
 
 impl Case {
-	/// A claim about the inner steps of `round` on `window`s, from the parameters of the checkpoint that it started from and the root of
-	/// that checkpoint's momentum. Raising `cancel` ends a computation at its next step.
+	/// A claim about the inner steps of `round` on `window`s. Raising `cancel` ends a computation at its next step.
 	///
 	/// # Errors
 	/// [`CaseError::Setup`] if the model does not fit this machine or the parameters.
@@ -124,7 +123,7 @@ impl Case {
 		round: RoundIndex,
 		claim: WorkClaim,
 		window: impl Fn(u32, u32) -> Option<Window> + Send + Sync + 'static,
-		start: (Vec<f32>, Hash),
+		start: impl Into<WorkStart>,
 		(loader, shards): (Loader, Shards),
 		cancel: Arc<AtomicBool>,
 	) -> Result<Self, CaseError> {

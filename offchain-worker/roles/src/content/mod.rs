@@ -20,7 +20,11 @@ use codec::{DecodeAll, Encode};
 use local_folder::LocalFolder;
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::{dataset::TOKENIZER_FILE, tokenizer::Tokenizer, DataError};
-use neuroshard_graph::{tiles::content_id, ModelConfig, ParamLayout};
+use neuroshard_disputes::cases::case::CaseError;
+use neuroshard_graph::{
+	tiles::{self, content_id},
+	Adapter, ModelConfig, ParamLayout,
+};
 use neuroshard_network::{FetchWatch, Handle, PeerAddress, PeerId};
 use neuroshard_store::{ContentDescriptor, Store, StoreError, Usage, LEFT_FREE};
 use neuroshard_training::{
@@ -29,7 +33,8 @@ use neuroshard_training::{
 	need::RoundLeaves,
 };
 use neuroshard_types::{dataset::Tokenizer as TokenizerId, run::RunConfig, RunId, H256};
-use rounds::round_label;
+use rounds::{base_label, round_label};
+use serde::de::DeserializeOwned;
 use std::{
 	path::{Path, PathBuf},
 	time::Duration,
@@ -93,6 +98,24 @@ impl Content {
 			}
 			None => self.checkpoint(run, root, leaves, peers).await,
 		}
+	}
+
+	/// Brings the model into the store that the run's adapter is beside, if it trains one, and keeps it with the run.
+	pub(super) async fn base(&self, (run, config): (RunId, &RunConfig), peers: &[PeerAddress]) -> Result<(), WorkerError> {
+		let Some(adapter) = config.train.adapter else { return Ok(()) };
+		let layout = ParamLayout::new(&config.model).map_err(CaseError::from)?;
+		let (root, leaves) = (H256(adapter.base), u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?);
+		self.store.pin(root, &base_label(run))?;
+		self.net.fetch(ContentDescriptor { root, leaves }, peers).await?;
+		Ok(())
+	}
+
+	/// Its parameters, out of `store`, where [`Self::base`] left them; `None` for a run without an adapter. Blocks.
+	pub(super) fn read_base(store: &Store, config: &RunConfig) -> Result<Option<Vec<f32>>, WorkerError> {
+		let Some(adapter) = config.train.adapter else { return Ok(None) };
+		let (layout, root) = (ParamLayout::new(&config.model).map_err(CaseError::from)?, H256(adapter.base));
+		let params = tiles::decode(&layout, &read(store, root)?);
+		params.map(Some).map_err(|source| WorkerError::NoBase { root, source })
 	}
 
 	/// Makes `checkpoint` available to peers. Blocks.
@@ -198,13 +221,38 @@ pub(super) fn read(store: &Store, root: H256) -> Result<Vec<u8>, WorkerError> {
 
 /// File beside a checkpoint that holds the model, so that it can be used without the chain.
 const MODEL_FILE: &str = "model.json";
+/// File beside it that says of which adapter it is, if it is no model's. The model in the file above is then the one that the adapter is beside.
+const ADAPTER_FILE: &str = "adapter.json";
 /// File beside it that says which tokenizer the run has, if that is not the byte-level one. The tokenizer's own file is beside that.
 const TOKENIZER_ID_FILE: &str = "tokenizer_id.json";
 
 /// Writes `checkpoint` and its model into `folder`, in place of what was there.
 pub(super) fn save(folder: &Path, checkpoint: &Checkpoint, engine: &Engine) -> Result<(), WorkerError> {
 	checkpoint.save(folder, engine.layout())?;
+	if let Some(adapter) = &engine.train_config().adapter {
+		let path = folder.join(ADAPTER_FILE);
+		write_atomically(&path, &serde_json::to_vec_pretty(adapter).unwrap_or_default())
+			.map_err(|source| WorkerError::File { path, source })?;
+	}
 	write_model(folder, engine.model())
+}
+
+/// The adapter that the checkpoint in `folder` is one of; `None` if it is a model's.
+///
+/// # Errors
+/// [`WorkerError::File`] if the file cannot be read or is none.
+pub fn read_adapter(folder: &Path) -> Result<Option<Adapter>, WorkerError> {
+	read_json(&folder.join(ADAPTER_FILE))
+}
+
+/// What is written in a file; `None` if there is none.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, WorkerError> {
+	let failed = |source| WorkerError::File { path: path.to_path_buf(), source };
+	match std::fs::read(path) {
+		Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+		Err(error) => Err(failed(error)),
+		Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(error.into())),
+	}
 }
 
 /// Writes that the checkpoint in `folder` is one of this model.
@@ -222,13 +270,7 @@ pub fn write_model(folder: &Path, model: &ModelConfig) -> Result<(), WorkerError
 /// # Errors
 /// [`WorkerError::File`] if the file cannot be read or is no model.
 pub fn read_model(folder: &Path) -> Result<Option<ModelConfig>, WorkerError> {
-	let path = folder.join(MODEL_FILE);
-	let failed = |source| WorkerError::File { path: path.clone(), source };
-	match std::fs::read(&path) {
-		Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-		Err(error) => Err(failed(error)),
-		Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(error.into())),
-	}
+	read_json(&folder.join(MODEL_FILE))
 }
 
 /// Notes beside the checkpoint in `folder` that its run has this tokenizer, which is not the byte-level one.

@@ -24,6 +24,11 @@ pub fn bridge_label(run: RunId, round: RoundIndex) -> String {
 	format!("bridge-of-run-{run}-round-{round}")
 }
 
+/// Label under which the model is kept that a run's adapter is beside.
+pub fn base_label(run: RunId) -> String {
+	format!("base-of-run-{run}")
+}
+
 /// Run and round of a label that [`round_label`] or [`bridge_label`] made. Whoever could not judge the work of a bridge may have nothing of the round but what that started from.
 pub fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
 	let label = label.strip_prefix("bridge-of-").unwrap_or(label);
@@ -68,7 +73,12 @@ pub fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option
 		}
 	}
 	kept::forget(store, run, round)?;
-	labels.iter().try_for_each(|label| Ok(store.unpin_label(label)?))
+	labels.iter().try_for_each(|label| store.unpin_label(label))?;
+	// With the last of the run's rounds goes the model that its adapter is beside.
+	if !rounds_by_run(store.labels()).contains_key(&run) {
+		store.unpin_label(&base_label(run))?;
+	}
+	Ok(())
 }
 
 /// Returns whether the parameters of checkpoint `root` are kept for the sake of another label than these. Blocks.

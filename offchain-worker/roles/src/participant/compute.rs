@@ -85,6 +85,19 @@ fn is(root: H256) -> impl Fn(&&Checkpoint) -> bool {
 }
 
 impl Prepared<'_> {
+	/// Loads the model that the run's adapter is beside into the engine, if it is not there yet.
+	///
+	/// # Errors
+	/// [`WorkerError`] if it is not in the store.
+	pub(super) fn load_base(&mut self, config: &RunConfig, store: &Store) -> Result<(), WorkerError> {
+		if self.engine.lacks_model() {
+			if let Some(params) = Content::read_base(store, config)? {
+				self.engine.load_model(&params)?;
+			}
+		}
+		Ok(())
+	}
+
 	/// Engine and the checkpoint with this root: the loaded one or, where rounds overlap, an earlier one, which is read from the store if need be.
 	///
 	/// # Errors

@@ -1,18 +1,19 @@
 //! Cases: a claim, and what it takes to recompute it, from peers and the store.
 
-use super::Verifier;
+use super::{SharedBase, Verifier};
 use crate::{
 	actor::guarded::panicked,
 	content::{
 		read,
 		rounds::{bridge_label, round_label},
+		Content,
 	},
 	memory::Needs,
 	peers::{addresses, participants, peers_of_round},
 	WorkerError,
 };
 use neuroshard_chain_client::ChainAt;
-use neuroshard_compute::exec::Exec;
+use neuroshard_compute::{exec::Exec, player::WorkStart};
 use neuroshard_data::loader::Assignment;
 use neuroshard_disputes::cases::case::{Case, CaseError, SourceError};
 use neuroshard_graph::{tiles, ParamLayout};
@@ -99,7 +100,7 @@ impl Verifier {
 		let seed = if own { self.conduct.window_seed(*run, *round, judged.seed) } else { judged.seed };
 		let told = WorkClaim { seed, ..judged.clone() };
 		let train = &judged.config.train;
-		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
+		let layout = ParamLayout::trained(&judged.config.model, &judged.config.train).map_err(CaseError::from)?;
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
 		let (theta, momentum, base) = match judged.base {
 			None => {
@@ -129,7 +130,9 @@ impl Verifier {
 			let own = OwnRound::new(*run, *round, judged.seed, judged.base.map(|_| judged.start));
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
-		let case = Case::work(self.exec(priority)?, *round, judged, told.windows(), (theta, momentum.0), source, Arc::default())?;
+		let model = self.base((*run, &judged.config), &peers).await?;
+		let start = WorkStart { theta, momentum: momentum.0, model };
+		let case = Case::work(self.exec(priority)?, *round, judged, told.windows(), start, source, Arc::default())?;
 		let case = match base {
 			Some((params, momentum)) => case.with_base((params, momentum.0))?,
 			None => case,
@@ -146,7 +149,7 @@ impl Verifier {
 		let ClaimId { run, round, who, .. } = claim;
 		let Some(judged) = at.attestation_claim(*run, *round, who).await? else { return Ok(None) };
 		self.check_memory(claim, &judged.config)?;
-		let layout = ParamLayout::new(&judged.config.model).map_err(CaseError::from)?;
+		let layout = ParamLayout::trained(&judged.config.model, &judged.config.train).map_err(CaseError::from)?;
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
 		let (theta, momentum) = self.start((*run, &judged.config), &layout, judged.job.start, &peers).await?;
 		let start = [theta, self.vector(&layout, momentum)?];
@@ -199,7 +202,7 @@ impl Verifier {
 			return Ok(case);
 		}
 		let Some(config) = case.config().cloned() else { return Ok(case) };
-		let layout = ParamLayout::new(&config.model).map_err(CaseError::from)?;
+		let layout = ParamLayout::trained(&config.model, &config.train).map_err(CaseError::from)?;
 		let leaves = u32::try_from(layout.tile_count()).map_err(|_| WorkerError::Stopped)?;
 		if before == zeros_root(leaves) {
 			return Ok(case.with_residual(before, None));
@@ -213,6 +216,19 @@ impl Verifier {
 		// As good as one that nobody hands out: nobody can have computed with it.
 		let residual = residual.map_err(|source| WorkerError::NoResidual { root: before, source })?;
 		Ok(case.with_residual(before, Some(residual)))
+	}
+
+	/// Parameters of the model that the run's adapter is beside, which cases share; `None` without an adapter.
+	async fn base(&self, run: (RunId, &RunConfig), peers: &[PeerAddress]) -> Result<Option<Arc<Vec<f32>>>, WorkerError> {
+		let Some(adapter) = run.1.train.adapter else { return Ok(None) };
+		let shared = |base: &Option<SharedBase>| base.as_ref().filter(|(root, _)| *root == adapter.base)?.1.upgrade();
+		if let Some(params) = shared(&self.base.lock().unwrap_or_else(PoisonError::into_inner)) {
+			return Ok(Some(params));
+		}
+		self.content.base(run, peers).await?;
+		let params = Content::read_base(&self.content.store, run.1)?.map(Arc::new);
+		*self.base.lock().unwrap_or_else(PoisonError::into_inner) = params.as_ref().map(|params| (adapter.base, Arc::downgrade(params)));
+		Ok(params)
 	}
 
 	/// Parameters of a checkpoint, and the root of its momentum.

@@ -57,6 +57,9 @@ pub(super) struct Parts<'a> {
 	pub conduct: Arc<dyn Conduct>,
 }
 
+/// Parameters that several cases share while one of them is there, by their root.
+type SharedBase = ([u8; 32], std::sync::Weak<Vec<f32>>);
+
 /// The actor.
 pub(super) struct Verifier {
 	client: ChainClient,
@@ -71,6 +74,8 @@ pub(super) struct Verifier {
 	conduct: Arc<dyn Conduct>,
 	ledger: Ledger,
 	execs: std::sync::Mutex<Vec<(Priority, Arc<Exec>)>>,
+	/// The model beside an adapter that cases have in memory, by its root.
+	base: std::sync::Mutex<Option<SharedBase>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
 	/// Room for one case.
@@ -102,6 +107,7 @@ impl Verifier {
 			samples,
 			ledger: Ledger::open(base),
 			execs: Default::default(),
+			base: Default::default(),
 			case: None,
 			room: Arc::new(Semaphore::new(1)),
 			accusations: BTreeMap::new(),

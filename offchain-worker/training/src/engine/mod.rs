@@ -30,6 +30,9 @@ pub enum EngineError {
 	/// A batch gave no result.
 	#[error(transparent)]
 	Step(#[from] StepError),
+	/// An adapter without the model that it is beside.
+	#[error("the model that the adapter is beside has not been loaded")]
+	NoModel,
 	/// Parameters of another model.
 	#[error("{found} parameters where the model has {expected}")]
 	Parameters {
@@ -62,6 +65,8 @@ pub struct Engine {
 	arena: ArenaTensor,
 	model: ModelConfig,
 	delta_layout: ParamLayout,
+	/// Whether the model is in the arena that an adapter is beside; `true` without an adapter.
+	has_model: bool,
 }
 
 impl Engine {
@@ -83,7 +88,8 @@ impl Engine {
 		let validator = Validator::new(exec.clone(), model, train)?;
 		let arena = ArenaTensor::new(trainer.arena_len().max(validator.arena_len()), &Device::Cpu)?;
 		let delta_layout = ParamLayout::of_deltas(model, train).map_err(SetupError::from)?;
-		Ok(Self { exec, trainer, validator, arena, model: model.clone(), delta_layout })
+		let has_model = train.adapter.is_none();
+		Ok(Self { exec, trainer, validator, arena, model: model.clone(), delta_layout, has_model })
 	}
 
 	/// The model.
@@ -114,6 +120,32 @@ impl Engine {
 	/// Bytes of the arena.
 	pub fn arena_bytes(&self) -> usize {
 		4 * self.trainer.arena_len().max(self.validator.arena_len())
+	}
+
+	/// Copies the parameters of the model into the arena that an adapter is beside. They stay there.
+	///
+	/// # Errors
+	/// [`EngineError::Parameters`] for another model's, or where there is no adapter.
+	pub fn load_model(&mut self, params: &[f32]) -> Result<(), EngineError> {
+		let (trainer, found) = (&self.trainer, params.len());
+		let copied = self.arena.apply("load the model", |arena| {
+			let place = trainer.model_mut(arena).unwrap_or_default();
+			let expected = place.len();
+			if expected == found {
+				place.copy_from_slice(params);
+			}
+			expected
+		})?;
+		if copied != found || self.train_config().adapter.is_none() {
+			return Err(EngineError::Parameters { expected: copied, found });
+		}
+		self.has_model = true;
+		Ok(())
+	}
+
+	/// Returns whether a model is still to be loaded that an adapter is beside.
+	pub fn lacks_model(&self) -> bool {
+		!self.has_model
 	}
 
 	/// Copies parameters into the arena and sets the moments to zero, as at the beginning of a round.
@@ -207,6 +239,7 @@ impl Engine {
 	fn check(&self, theta: &[f32]) -> Result<(), EngineError> {
 		let (expected, found) = (self.layout().len(), theta.len());
 		match expected == found {
+			true if self.lacks_model() => Err(EngineError::NoModel),
 			true => Ok(()),
 			false => Err(EngineError::Parameters { expected, found }),
 		}

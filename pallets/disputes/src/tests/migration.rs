@@ -24,11 +24,11 @@ fn a_game_about_an_answer_goes_on_where_it_was() {
 		let model = at + tokenizer.len();
 		let end = model + stored.config.model.encode().len();
 		assert_eq!(new[end - 3..end], [0; 3]);
-		// Whether it is masked stands at the end of the training configuration, where it starts behind the root of what it starts from.
+		// Whether it is masked and of an adapter stands at the end of the training configuration, where it starts behind the root of what it starts from.
 		let train = end + stored.config.train.encode().len();
 		let start = train + stored.config.genesis_root.encode().len();
-		assert_eq!([new[train - 1], new[start]], [0, 0]);
-		let old = [&new[..at], &new[model..end - 3], &new[end..train - 1], &new[train..start], &new[start + 1..]].concat();
+		assert_eq!([new[train - 2], new[train - 1], new[start]], [0, 0, 0]);
+		let old = [&new[..at], &new[model..end - 3], &new[end..train - 2], &new[train..start], &new[start + 1..]].concat();
 		unhashed::put_raw(&DisputedAnswers::<Test>::hashed_key_for(&answer.claim), &old);
 		StorageVersion::new(3).put::<Disputes>();
 		MigrateV3ToV4::<Test>::on_runtime_upgrade();

@@ -6,7 +6,7 @@ use frame_support::{assert_noop, assert_ok};
 use neuroshard_types::{
 	proof::{Proof, ProofKind},
 	run::{vote_bitmap, Attestation, VoteBitmap, Work},
-	Code, Family, ModelConfig, RoundIndex, TrainConfig, H256,
+	Adapter, Code, Family, ModelConfig, Projections, RoundIndex, TrainConfig, H256,
 };
 use sp_runtime::DispatchError;
 
@@ -277,7 +277,14 @@ fn the_size_of_a_delta_is_that_of_the_models_layout() {
 		let layout = neuroshard_graph::ParamLayout::new(&model).unwrap();
 		assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model, &train)));
 		let zeros = neuroshard_graph::commit::tensors_root(&layout, &vec![0.0; layout.len()], 1);
-		assert_eq!(expected::no_residual(&model), H256(zeros));
+		assert_eq!(expected::no_residual(&model, &train), H256(zeros));
+		for rank in [1, 8, 32, 40, 256] {
+			let adapter = Adapter { base: [1; 32], rank, alpha: neuroshard_types::F32::new(8.0), projections: Projections::ALL };
+			let train = TrainConfig { adapter: Some(adapter), ..train.clone() };
+			let layout = neuroshard_graph::ParamLayout::trained(&model, &train).unwrap();
+			assert_eq!(u64::try_from(layout.encoded_len()), Ok(expected::delta_bytes(&model, &train)), "rank {rank}");
+			assert_eq!(u64::try_from(layout.len()), Ok(adapter.parameters(&model)), "rank {rank}");
+		}
 		for code in [Code::Int8, top_k()] {
 			let train = TrainConfig { aggregator: sent_as(code), ..train.clone() };
 			let layout = neuroshard_graph::ParamLayout::of_deltas(&model, &train).unwrap();

@@ -20,11 +20,11 @@ fn runs_of_before_speak_bytes_train_llamas_from_a_seed_and_go_on() {
 		let model = at + stored.config.tokenizer.encode().len();
 		let end = model + stored.config.model.encode().len();
 		assert_eq!(new[end - 3..end], [0; 3]);
-		// Whether it is masked stands at the end of the training configuration, where it starts behind the root of what it starts from.
+		// Whether it is masked and of an adapter stands at the end of the training configuration, where it starts behind the root of what it starts from.
 		let train = end + stored.config.train.encode().len();
 		let start = train + stored.config.genesis_root.encode().len();
-		assert_eq!([new[train - 1], new[start]], [0, 0]);
-		let old = [&new[..at], &new[model..end - 3], &new[end..train - 1], &new[train..start], &new[start + 1..]].concat();
+		assert_eq!([new[train - 2], new[train - 1], new[start]], [0, 0, 0]);
+		let old = [&new[..at], &new[model..end - 3], &new[end..train - 2], &new[train..start], &new[start + 1..]].concat();
 		unhashed::put_raw(&Runs::<Test>::hashed_key_for(run), &old);
 		StorageVersion::new(3).put::<Training>();
 		MigrateV3ToV4::<Test>::on_runtime_upgrade();

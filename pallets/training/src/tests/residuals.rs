@@ -40,7 +40,7 @@ fn after_a_round() -> (RunId, Vec<AccountId>) {
 }
 
 fn zeros() -> H256 {
-	expected::no_residual(&config().model)
+	expected::no_residual(&config().model, &config().train)
 }
 
 fn root(number: u8) -> H256 {

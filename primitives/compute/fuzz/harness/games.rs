@@ -83,7 +83,7 @@ impl World {
 		for step in 0..train.inner_steps {
 			let tokens = text.read(window_of(step, 0).unwrap(), train.seq_len);
 			let vectors = [0, 1, 2].map(|vector| state[vector].as_slice());
-			let trace = Trace::step(&exec, &model, &train, vectors, tokens, ROUND, step).unwrap();
+			let trace = Trace::step(&exec, &model, &train, &vectors, tokens, ROUND, step).unwrap();
 			state = [0, 1, 2].map(|result| trace.result(result));
 			let after = trace.result_roots::<3>().unwrap();
 			contents[0].push(Contents::State(after));

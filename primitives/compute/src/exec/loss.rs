@@ -34,7 +34,7 @@ pub(super) struct Rows<'a> {
 pub(super) struct Gradients<'a> {
 	/// `[rows, dim]`, of the normalised activations.
 	pub dh: &'a mut [f32],
-	/// `[vocab, dim]`, of the weights.
+	/// `[vocab, dim]`, of the weights; empty if they are not trained.
 	pub dw: &'a mut [f32],
 	/// As `dw`, for what a later segment of the chains over tokens sums up; empty if there is none.
 	pub later: &'a mut [f32],
@@ -87,7 +87,9 @@ impl Head<'_> {
 			if let Some(Gradients { dh, dw, later, inverse_count }) = &mut gradients {
 				exec.cross_entropy_backward(logits, vocab, targets, max, sum, *inverse_count);
 				exec.matmul_nn(MatDims { m, n: dim, k: vocab }, logits, w, &mut dh[wide], Start::Zero);
-				add_to_weights(exec, (&at, tokens), [logits, h], dw, later);
+				if !dw.is_empty() {
+					add_to_weights(exec, (&at, tokens), [logits, h], dw, later);
+				}
 			}
 		}
 	}

@@ -95,7 +95,7 @@ impl Accumulated {
 		let size = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
 		let job = plan.job.ok_or(ConfigError::Dimension)?;
 		let gradient = size(job.update.ok_or(ConfigError::Dimension)?.gradient)?;
-		let layout = ParamLayout::new(model)?;
+		let layout = ParamLayout::trained(model, train)?;
 		let (tokens, dim, part) = (size(train.tokens_per_step())?, size(model.dim.into())?, size(job.sizes.tokens.into())?);
 		let mut end = size(plan.arena_len())?;
 		let mut room = |len: Option<usize>| {
@@ -106,7 +106,8 @@ impl Accumulated {
 		};
 		// A sequence is a multiple of 32 tokens.
 		let (losses, sums) = (room(Some(tokens))?, room(Some((tokens / 32).next_multiple_of(32)))?);
-		let stream = room(tokens.checked_mul(dim))?;
+		// Of an adapter there is no gradient of the embedding.
+		let stream = room(if train.adapter.is_some() { Some(0) } else { tokens.checked_mul(dim) })?;
 		let later = if tokens <= SEGMENT {
 			Later::Nothing
 		} else if part == SEGMENT {
@@ -119,6 +120,10 @@ impl Accumulated {
 
 	/// Where the later segments of the weight are summed up whose gradient is at `gradient`.
 	pub fn later(&self, gradient: &Range<usize>) -> Range<usize> {
+		if gradient.is_empty() {
+			// A head that is not trained.
+			return 0..0;
+		}
 		let first = match self.later {
 			Later::Nothing => return 0..0,
 			Later::Any(first) => first,

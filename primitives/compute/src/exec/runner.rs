@@ -7,7 +7,7 @@ use super::{
 };
 use crate::native::Exec;
 use neuroshard_graph::{
-	config::{ConfigError, ModelConfig},
+	config::{ConfigError, ModelConfig, TrainConfig},
 	corpus::{id, target},
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
@@ -41,6 +41,8 @@ pub(super) struct Runner {
 	attention: AttentionDims,
 	eps: f32,
 	clip: f32,
+	/// What the products of an adapter are multiplied by.
+	adapter_scale: f32,
 	/// Arena range of each tensor; empty where it has none.
 	ranges: Vec<Range<usize>>,
 	cos: Vec<f32>,
@@ -86,11 +88,11 @@ impl Runner {
 	pub fn new(
 		exec: Arc<Exec>,
 		model: &ModelConfig,
+		train: &TrainConfig,
 		plan: Plan,
-		clip: f32,
 		(accumulated, again): (Option<Accumulated>, bool),
 	) -> Result<Self, SetupError> {
-		let layout = ParamLayout::new(model)?;
+		let layout = ParamLayout::trained(model, train)?;
 		// Checkpoint jobs have no arena.
 		let job = plan.job.ok_or(ConfigError::Dimension)?;
 		let Sizes { batch, seq, tokens, vocab, .. } = job.sizes;
@@ -128,7 +130,8 @@ impl Runner {
 			vocab: size(vocab)?,
 			attention,
 			eps: model.norm_eps.get(),
-			clip,
+			clip: train.clip.get(),
+			adapter_scale: train.adapter.map_or(0.0, |adapter| adapter.scale()),
 			ranges,
 			cos,
 			sin,
@@ -177,6 +180,12 @@ impl Runner {
 		offset..offset + self.layout.len()
 	}
 
+	/// Where the model lies that an adapter is beside.
+	pub fn base_range(&self) -> Option<Range<usize>> {
+		// Within the arena, whose length fits.
+		self.plan.base_range().map(|range| range.start as usize..range.end as usize)
+	}
+
 	/// Value of a `[1, 1]` tensor.
 	pub fn scalar(&self, arena: &[f32], id: TensorId) -> f32 {
 		arena[self.range(id).start]
@@ -198,9 +207,13 @@ impl Runner {
 			return;
 		};
 		let stages = self.plan.stages();
-		let Some(scatter) = stages.iter().position(|stage| stage.op == Op::ScatterAdd) else { return };
+		let place = |op: Op| stages.iter().position(|stage| stage.op == op);
+		// Of an adapter the embedding has no gradient: nothing is left to be done with all micro-batches' but the norm.
+		let scatter = place(Op::ScatterAdd);
+		let Some(end) = scatter.or(place(Op::SquareTiles)) else { return };
 		let output = |op: Op| stages.iter().find(|stage| stage.op == op).map_or(0..0, |stage| self.range(self.plan.outputs(stage)[0]));
-		let (losses, stream) = (output(Op::LossRows), self.range(self.plan.inputs(&stages[scatter])[0].0));
+		let losses = output(Op::LossRows);
+		let stream = scatter.map(|scatter| self.range(self.plan.inputs(&stages[scatter])[0].0));
 		let mean = stages.iter().find(|stage| stage.op == Op::MeanLoss);
 		if let Some(&(count, _)) = mean.and_then(|stage| self.plan.inputs(stage).get(1)) {
 			// At most 2^22 ones, whose sum in any order is exact.
@@ -208,20 +221,27 @@ impl Runner {
 		}
 		for first in (0..self.ids.len()).step_by(self.tokens) {
 			let at = first..first + self.tokens;
-			let parts = self.order.iter().filter(|&&index| index < scatter);
+			let parts = self.order.iter().filter(|&&index| index < end);
 			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss))
 			{
 				self.stage(arena, index, &at, None);
 			}
 			arena.copy_within(losses.clone(), accumulated.losses.start + first);
-			arena.copy_within(stream.clone(), accumulated.stream.start + first * self.dim);
+			if let Some(stream) = stream.clone() {
+				arena.copy_within(stream, accumulated.stream.start + first * self.dim);
+			}
 		}
 		let [losses, sums] = parts(arena, [accumulated.losses.clone(), accumulated.sums.clone()]);
 		self.exec.partial_sums(losses, sums);
 		let sum = self.exec.tree_sum(sums);
 		arena[self.range(self.job.loss).start] = sum * mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
-		self.scatter(arena, &stages[scatter], accumulated.stream.clone());
-		self.order.iter().filter(|&&index| index > scatter).for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
+		if let Some(scatter) = scatter {
+			self.scatter(arena, &stages[scatter], accumulated.stream.clone());
+		}
+		self.order
+			.iter()
+			.filter(|&&index| index >= end && Some(index) != scatter)
+			.for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
 	}
 
 	/// Runs a stage on the rows of tokens `at`.
@@ -255,6 +275,7 @@ impl Runner {
 				let [b, y] = parts(arena, [input(1), output(0)]);
 				exec.add_bias(y, b);
 			}
+			Op::Scale => exec.scale(&mut arena[output(0)], self.adapter_scale),
 			Op::Rope { heads } => {
 				exec.rope_forward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
 			}
@@ -394,7 +415,9 @@ impl Runner {
 		let room = |offset: u64, len: usize| offset as usize..offset as usize + len;
 		let block = room(offset, self.logit_rows * self.vocab);
 		let back = stages[index..].iter().position(|stage| stage.op == Op::LossBack);
-		let [dh, dw] = back.map_or([0..0, 0..0], |back| [1, 2].map(|after| output(&stages[index + back + after])));
+		// A head that is not trained has no gradient.
+		let gradient = |stage: &Stage| if matches!(stage.op, Op::Product(_)) { output(stage) } else { 0..0 };
+		let [dh, dw] = back.map_or([0..0, 0..0], |back| [1, 2].map(|after| gradient(&stages[index + back + after])));
 		let later = match &self.accumulated {
 			Some(accumulated) => accumulated.later(&dw),
 			None => later.map_or(0..0, |offset| room(offset, w.len())),

@@ -44,7 +44,7 @@ impl Trainer {
 		train.validate(model)?;
 		let plan = memory.plan(model, train)?;
 		let accumulated = memory.micro_batch.map(|_| Accumulated::new(&plan, model, train)).transpose()?;
-		let runner = Runner::new(exec, model, plan, train.clip.get(), (accumulated, memory.recompute))?;
+		let runner = Runner::new(exec, model, train, plan, (accumulated, memory.recompute))?;
 		let update = runner.job.update.ok_or(ConfigError::Dimension)?;
 		Ok(Self { runner, update, train: train.clone() })
 	}
@@ -92,7 +92,12 @@ impl Trainer {
 		&mut arena[self.runner.region(0)]
 	}
 
-	/// First element of the arena after parameters and moments: from there on a step reads nothing that it has not written.
+	/// Parameters of the model that an adapter is beside, to be set before the first step; `None` without an adapter. Steps leave them as they are.
+	pub fn model_mut<'a>(&self, arena: &'a mut [f32]) -> Option<&'a mut [f32]> {
+		Some(&mut arena[self.runner.base_range()?])
+	}
+
+	/// First element of the arena after parameters, moments and that model: from there on a step reads nothing that it has not written.
 	pub(crate) fn state_end(&self) -> usize {
 		self.runner.region(self.update.gradient).start
 	}
@@ -172,16 +177,36 @@ impl Trainer {
 mod tests {
 	use super::*;
 	use crate::{exec::Arena, trace::Trace};
-	use neuroshard_graph::{config::Family, corpus::MASK, graph::Op, init::theta_0};
+	use neuroshard_graph::{
+		config::{Adapter, Family, Projections, F32},
+		corpus::MASK,
+		graph::Op,
+		init::theta_0,
+	};
 
 	fn bits(values: &[f32]) -> Vec<u32> {
 		values.iter().map(|value| value.to_bits()).collect()
 	}
 
+	/// Where the steps below start: of an adapter its B is not 0, so that A has a gradient.
+	fn start(model: &ModelConfig, train: &TrainConfig) -> Vec<f32> {
+		let mut theta = theta_0(model, &ParamLayout::trained(model, train).unwrap(), &train.seed);
+		if train.adapter.is_some() {
+			theta
+				.iter_mut()
+				.enumerate()
+				.filter(|(_, value)| **value == 0.0)
+				.for_each(|(at, value)| *value = (at % 13) as f32 * 0.01 - 0.06);
+		}
+		theta
+	}
+
 	/// Two steps against their traces: with logits of so many rows at a time, or with memory spent in a way.
 	fn steps_are_those_of_their_traces(model: &ModelConfig, train: &TrainConfig, sizes: &[usize], ways: &[StepMemory]) {
 		let exec = Arc::new(Exec::new(2).unwrap());
-		let layout = ParamLayout::new(model).unwrap();
+		let layout = ParamLayout::trained(model, train).unwrap();
+		// Large enough for every product with it to matter.
+		let base = train.adapter.map(|_| theta_0(model, &ParamLayout::new(model).unwrap(), &[7; 32]));
 		let batch = |step: u32| -> Vec<_> {
 			let places = 0..train.batch * (train.seq_len + 1);
 			// The first third counts nothing where there is a mask, so that whole micro-batches do not.
@@ -194,10 +219,11 @@ mod tests {
 			};
 			places.map(|place| mask(place) | ((place + 77 * step) * 7_919 % 1_009 % model.vocab)).collect()
 		};
-		let mut state = [theta_0(model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]];
+		let mut state = [start(model, train), vec![0.0; layout.len()], vec![0.0; layout.len()]];
 		let mut expected = Vec::new();
 		for step in 0..2 {
-			let trace = Trace::step(&exec, model, train, state.each_ref().map(|vector| &vector[..]), &batch(step), 0, step).unwrap();
+			let vectors: Vec<&[f32]> = state.iter().chain(&base).map(Vec::as_slice).collect();
+			let trace = Trace::step(&exec, model, train, &vectors, &batch(step), 0, step).unwrap();
 			let plan = trace.plan();
 			let loss = trace.tensor(plan.job.unwrap().loss)[0];
 			let squares = plan.stages().iter().find(|stage| stage.op == Op::SquareTiles).unwrap();
@@ -216,7 +242,10 @@ mod tests {
 			}
 			let mut arena = Arena::new(trainer.arena_len());
 			arena.fill(f32::NAN);
-			trainer.theta_mut(&mut arena).copy_from_slice(&theta_0(model, &layout, &train.seed));
+			trainer.theta_mut(&mut arena).copy_from_slice(&start(model, train));
+			if let (Some(place), Some(base)) = (trainer.model_mut(&mut arena), &base) {
+				place.copy_from_slice(base);
+			}
 			trainer.reset_moments(&mut arena);
 			for (step, (loss, gradient, state)) in (0..).zip(&expected) {
 				let outcome = trainer.train_step(&mut arena, &batch(step), step.into(), u64::from(step) + 1).unwrap();
@@ -258,6 +287,19 @@ mod tests {
 		for model in models {
 			steps_are_those_of_their_traces(&model, &train, &[], &ways);
 			steps_are_those_of_their_traces(&model, &TrainConfig { masked: true, ..train.clone() }, &[], &ways);
+		}
+	}
+
+	#[test]
+	fn a_step_of_an_adapter_has_the_same_bits_in_micro_batches_and_with_activations_computed_again() {
+		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+		for (batch, masked) in [(6, false), (6, true), (256, false)] {
+			let train = TrainConfig { batch, masked, adapter: Some(adapter), ..TrainConfig::tiny() };
+			let mut ways: Vec<_> = StepMemory::ways(&train).collect();
+			ways.retain(|way| batch < 100 || matches!(way.micro_batch, None | Some(128 | 32)));
+			for (layers, family) in [(2, Family::Llama), (1, Family::Qwen2)] {
+				steps_are_those_of_their_traces(&ModelConfig { layers, family, ..ModelConfig::tiny() }, &train, &[32], &ways);
+			}
 		}
 	}
 

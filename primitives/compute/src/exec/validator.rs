@@ -25,8 +25,8 @@ pub enum ValidationError<E> {
 	Step(StepError),
 }
 
-/// Measures the validation loss on an arena of [`Validator::arena_len`] elements, of which the first are the parameters,
-/// as in a [`super::Trainer`]'s arena, which is always long enough.
+/// Measures the validation loss on an arena of [`Validator::arena_len`] elements, of which the first are the parameters, and the model beside an adapter lies
+/// where it does in training, as in a [`super::Trainer`]'s arena, which is always long enough.
 pub struct Validator {
 	runner: Runner,
 	sequences: u32,
@@ -41,7 +41,7 @@ impl Validator {
 	/// # Errors
 	/// [`SetupError`] if the configuration is refused or does not fit this machine.
 	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
-		let runner = Runner::new(exec, model, Plan::validation(model, train)?, train.clip.get(), (None, false))?;
+		let runner = Runner::new(exec, model, train, Plan::validation(model, train)?, (None, false))?;
 		let size = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
 		let all_tokens = u64::from(train.validation_sequences) * u64::from(train.seq_len);
 		Ok(Self {
@@ -57,6 +57,11 @@ impl Validator {
 	/// Elements of the arena.
 	pub fn arena_len(&self) -> usize {
 		self.runner.arena_len
+	}
+
+	/// Parameters of the model that an adapter is beside, to be set; `None` without an adapter.
+	pub fn model_mut<'a>(&self, arena: &'a mut [f32]) -> Option<&'a mut [f32]> {
+		Some(&mut arena[self.runner.base_range()?])
 	}
 
 	/// Layout of the parameters at the arena's beginning.
@@ -121,7 +126,7 @@ mod tests {
 			let mask = |place: u32| if masked > 0 && place.is_multiple_of(masked) { MASK } else { 0 };
 			let tokens: Vec<_> = places.map(|place| (place * 7_919 % 1_009 % model.vocab) | mask(place)).collect();
 			let exec = Arc::new(Exec::new(2).unwrap());
-			let trace = Trace::step(&exec, &model, &train, [&theta, &zeros, &zeros], &tokens, 0, 0).unwrap();
+			let trace = Trace::step(&exec, &model, &train, &[&theta, &zeros, &zeros], &tokens, 0, 0).unwrap();
 			let expected = trace.tensor(trace.plan().job.unwrap().loss)[0];
 			assert_eq!(expected == 0.0, masked == 1);
 			for rows in [32, 64, 96] {

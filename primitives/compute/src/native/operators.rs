@@ -50,6 +50,12 @@ impl Exec {
 		self.split(rows, b.len(), |at| rows::add_bias(self.level, unsafe { x.get(at.start * b.len()..at.end * b.len()) }, b));
 	}
 
+	/// As [`scalar::scale`].
+	pub fn scale(&self, x: &mut [f32], factor: f32) {
+		let (len, x) = (x.len(), Parts::new(x));
+		self.split(len, 1, |at| scalar::scale(unsafe { x.get(at) }, factor));
+	}
+
 	/// As [`scalar::column_sums`].
 	pub fn column_sums(&self, dy: &[f32], db: &mut [f32], start: Start) {
 		let cols = db.len();

@@ -47,7 +47,7 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 		start: [Vec<f32>; 2],
 		deltas: D,
 	) -> Result<Self, TraceError> {
-		let layout = ParamLayout::new(model)?;
+		let layout = ParamLayout::trained(model, train)?;
 		if start.iter().any(|vector| vector.len() != layout.len()) {
 			return Err(neuroshard_graph::config::ConfigError::Dimension.into());
 		}

@@ -22,7 +22,7 @@ use neuroshard_graph::{
 	witness::Tokens,
 };
 pub use story::{Job, Story, Traced};
-pub use work::{States, WorkStory};
+pub use work::{States, WorkStart, WorkStory};
 
 /// Why a player has no move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

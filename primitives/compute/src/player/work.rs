@@ -22,6 +22,22 @@ type State = [Arc<Vec<f32>>; 3];
 /// States that are kept somewhere: gives the last one after `most` inner steps at most and more than `known`, with the steps that it is after.
 pub type States = dyn FnMut(u32, u32) -> Option<(u32, [Vec<f32>; 3])> + Send + Sync;
 
+/// What a round starts from.
+pub struct WorkStart {
+	/// Parameters of the checkpoint, theta_r.
+	pub theta: Vec<f32>,
+	/// Root of its outer momentum.
+	pub momentum: Hash,
+	/// Parameters of the model that an adapter is beside; `None` without an adapter.
+	pub model: Option<Arc<Vec<f32>>>,
+}
+
+impl From<(Vec<f32>, Hash)> for WorkStart {
+	fn from((theta, momentum): (Vec<f32>, Hash)) -> Self {
+		Self { theta, momentum, model: None }
+	}
+}
+
 /// A round that can be run again from its start to any of its steps.
 pub struct WorkStory<R> {
 	model: ModelConfig,
@@ -33,8 +49,7 @@ pub struct WorkStory<R> {
 	trainer: Trainer,
 	/// Empty while the trace of a step has it.
 	arena: Arena,
-	theta: Vec<f32>,
-	momentum: Hash,
+	start: WorkStart,
 	/// What the delta is the difference from, with the root of its outer momentum, if it is not what the inner steps start from.
 	base: Option<(Vec<f32>, Hash)>,
 	/// Residual before the round, for a code that leaves one.
@@ -57,7 +72,7 @@ pub struct WorkStory<R> {
 }
 
 impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
-	/// The round that starts from `theta` (theta_r) after `round` adopted rounds. `momentum` is the root of the checkpoint's outer momentum.
+	/// The round that starts from `start` after `round` adopted rounds.
 	/// `read(step, sequence, buffer)` fills in the `seq_len + 1` tokens of a sequence of an inner step.
 	///
 	/// # Errors
@@ -67,15 +82,21 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 		model: &ModelConfig,
 		train: &TrainConfig,
 		round: u32,
-		(theta, momentum): (Vec<f32>, Hash),
+		start: impl Into<WorkStart>,
 		read: R,
 	) -> Result<Self, SetupError> {
+		let start = start.into();
 		let trainer = Trainer::new(exec.clone(), model, train)?;
-		if theta.len() != trainer.layout().len() {
+		let mut arena = Arena::new(trainer.arena_len());
+		let beside = trainer.model_mut(&mut arena);
+		let lengths = [beside.as_ref().map_or(0, |beside| beside.len()), start.model.as_ref().map_or(0, |model| model.len())];
+		if start.theta.len() != trainer.layout().len() || lengths[0] != lengths[1] {
 			return Err(neuroshard_graph::config::ConfigError::Dimension.into());
 		}
-		let mut arena = Arena::new(trainer.arena_len());
-		trainer.theta_mut(&mut arena).copy_from_slice(&theta);
+		if let (Some(beside), Some(model)) = (beside, &start.model) {
+			exec.copy(model, beside);
+		}
+		trainer.theta_mut(&mut arena).copy_from_slice(&start.theta);
 		let (model, train) = (model.clone(), train.clone());
 		let (done, kept, spare, known) = (0, BTreeMap::new(), Vec::new(), BTreeMap::new());
 		let (stored, diverged, traced, mistake) = (None, None, None, None);
@@ -87,8 +108,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 			exec,
 			trainer,
 			arena,
-			theta,
-			momentum,
+			start,
 			base: None,
 			residual: None,
 			read,
@@ -108,7 +128,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 	/// # Errors
 	/// [`SetupError`] for parameters of another model.
 	pub fn with_base(self, base: (Vec<f32>, Hash)) -> Result<Self, SetupError> {
-		if base.0.len() != self.theta.len() {
+		if base.0.len() != self.start.theta.len() {
 			return Err(neuroshard_graph::config::ConfigError::Dimension.into());
 		}
 		Ok(Self { base: Some(base), ..self })
@@ -126,7 +146,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 	/// # Errors
 	/// [`SetupError`] for vectors of another model.
 	pub fn with_state(mut self, steps: u32, state: [Vec<f32>; 3]) -> Result<Self, SetupError> {
-		if state.iter().any(|vector| vector.len() != self.theta.len()) {
+		if state.iter().any(|vector| vector.len() != self.start.theta.len()) {
 			return Err(neuroshard_graph::config::ConfigError::Dimension.into());
 		}
 		self.kept.insert(steps, state.map(Arc::new));
@@ -254,7 +274,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 
 	/// How many steps apart states of an interval of `count` steps are kept, so that they take at most [`KEPT_BYTES`].
 	fn steps_between_kept(&self, count: u32) -> u32 {
-		let room = KEPT_BYTES.checked_div(12 * self.theta.len()).and_then(|states| u32::try_from(states).ok()).unwrap_or(1);
+		let room = KEPT_BYTES.checked_div(12 * self.start.theta.len()).and_then(|states| u32::try_from(states).ok()).unwrap_or(1);
 		count.div_ceil(room.max(1)).max(1)
 	}
 
@@ -314,13 +334,13 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 			self.trainer.load_state(&mut self.arena, state.each_ref().map(|vector| &**vector));
 			self.done = kept;
 		} else if self.done > steps {
-			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.theta);
+			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.start.theta);
 			self.trainer.reset_moments(&mut self.arena);
 			self.done = 0;
 		}
 		// One step is sooner computed than read.
 		let stored = self.stored.as_mut().filter(|_| steps.saturating_sub(self.done) > 1).and_then(|states| states(self.done, steps));
-		let (known, len) = (self.done, self.theta.len());
+		let (known, len) = (self.done, self.start.theta.len());
 		let fits = |at: u32, state: &[Vec<f32>; 3]| (known + 1..=steps).contains(&at) && state.iter().all(|vector| vector.len() == len);
 		if let Some((at, state)) = stored.filter(|(at, state)| fits(*at, state)) {
 			self.trainer.load_state(&mut self.arena, state.each_ref());
@@ -350,6 +370,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 
 	/// Step `step` from the state before it, to be traced.
 	fn step(&self, step: u32, before: State, tokens: &[u32]) -> Result<Trace, TraceError> {
+		let before = before.into_iter().chain(self.start.model.clone()).collect();
 		Trace::of_step(&self.exec, &self.model, &self.train, before, tokens, (self.round, step), self.mistake)
 	}
 }
@@ -377,14 +398,15 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> Story for WorkStory<R> 
 
 	fn contents(&mut self, step: u32) -> Result<Contents, PlayError<E>> {
 		if step == 0 {
-			let params = tensors_root(self.trainer.layout(), &self.theta, self.exec.threads());
-			return Ok(Contents::Checkpoint([params, self.momentum]));
+			let params = tensors_root(self.trainer.layout(), &self.start.theta, self.exec.threads());
+			return Ok(Contents::Checkpoint([params, self.start.momentum]));
 		}
 		self.vector_roots(step)?.map(Contents::State).ok_or(PlayError::Position)
 	}
 
 	fn base(&mut self) -> Result<[Hash; 2], PlayError<E>> {
-		let (params, momentum) = self.base.as_ref().map_or((&self.theta, self.momentum), |(params, momentum)| (params, *momentum));
+		let (params, momentum) =
+			self.base.as_ref().map_or((&self.start.theta, self.start.momentum), |(params, momentum)| (params, *momentum));
 		Ok([tensors_root(self.trainer.layout(), params, self.exec.threads()), momentum])
 	}
 
@@ -412,7 +434,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> Story for WorkStory<R> 
 					}
 				}
 				Job::Delta if self.seek(self.steps)? => {
-					let base = self.base.as_ref().map_or(&self.theta, |(params, _)| params);
+					let base = self.base.as_ref().map_or(&self.start.theta, |(params, _)| params);
 					let ends = [&**base, self.trainer.theta(&self.arena)];
 					let mistake = self.mistake.filter(|mistake| mistake.step == self.steps);
 					Trace::of_delta(&self.exec, &self.model, &self.train, ends, self.residual.as_deref(), mistake)?

@@ -4,7 +4,7 @@
 use super::{written_hashes, Batch, Trace};
 use crate::exec::{add_to_weights, blocks};
 use neuroshard_graph::{
-	graph::{Op, Origin, TensorId},
+	graph::{Op, Origin, Stage, TensorId},
 	merkle::Hash,
 	plan::Plan,
 	resume::SIDE,
@@ -29,6 +29,8 @@ pub(super) struct Streamed {
 	first: usize,
 	/// Number of LossBack; the gradients of activations and of the head follow.
 	back: usize,
+	/// Whether the head has a gradient.
+	head: bool,
 	/// Logits and their gradient.
 	tensors: [TensorId; 2],
 	/// Most rows at a time.
@@ -43,12 +45,20 @@ impl Streamed {
 		let stage = plan.stages().get(back)?;
 		let (&(logits, _), &gradient) = (plan.inputs(stage).first()?, plan.outputs(stage).first()?);
 		let Some(Origin::Stage { stage, .. }) = plan.origin(logits) else { return None };
-		Some(Self { first: usize::try_from(stage).ok()?, back, tensors: [logits, gradient], rows })
+		let head = plan.stages().get(back + 2).is_some_and(|stage| matches!(stage.op, Op::Product(_)));
+		Some(Self { first: usize::try_from(stage).ok()?, back, head, tensors: [logits, gradient], rows })
 	}
 
 	/// Whether stage `index` is computed together with the logits, before its turn.
 	pub(super) fn covers(&self, index: usize) -> bool {
-		(self.first + 1..=self.first + 3).contains(&index) || (self.back..=self.back + 2).contains(&index)
+		(self.first + 1..=self.first + 3).contains(&index)
+			|| (self.back..=self.back + 1).contains(&index)
+			|| self.head && index == self.back + 2
+	}
+
+	/// Whether `stage` belongs to the forward pass.
+	pub(super) fn is_before_gradients(&self, plan: &Plan, stage: &Stage) -> bool {
+		plan.stages().get(self.back).is_some_and(|back| stage.first_node < back.first_node)
 	}
 
 	/// Whether all of it is computed in the turn of stage `index`.
@@ -57,13 +67,14 @@ impl Streamed {
 	}
 
 	/// Those of its stages whose output is kept.
-	fn kept_stages(&self) -> [usize; 5] {
-		[self.first + 1, self.first + 2, self.first + 3, self.back + 1, self.back + 2]
+	fn kept_stages(&self) -> impl Iterator<Item = usize> {
+		let head = self.head.then_some(self.back + 2);
+		[self.first + 1, self.first + 2, self.first + 3, self.back + 1].into_iter().chain(head)
 	}
 
-	/// What is kept: maxima, sums, losses, and the gradients of activations and of the head.
+	/// What is kept: maxima, sums, losses, and the gradients of activations and, if it is trained, of the head.
 	pub(super) fn kept(&self, plan: &Plan) -> Vec<TensorId> {
-		let stages = self.kept_stages().into_iter().filter_map(|index| plan.stages().get(index));
+		let stages = self.kept_stages().filter_map(|index| plan.stages().get(index));
 		stages.filter_map(|stage| plan.outputs(stage).first().copied()).collect()
 	}
 
@@ -118,8 +129,9 @@ impl Trace {
 
 	/// Computes [`Streamed::kept`], with `arena` as far as it is written, and hashes logits and their gradient.
 	pub(super) fn losses(&self, streamed: Streamed, batch: &Batch, arena: &[f32], outputs: &mut [&mut [f32]]) {
-		let [max, sum, loss, dh, dw] = outputs else { return };
-		let (exec, tokens, stages) = (&self.exec, batch.targets.len(), streamed.kept_stages());
+		let [max, sum, loss, dh, head @ ..] = outputs else { return };
+		let dw: &mut [f32] = head.first_mut().map_or(&mut [], |dw| dw);
+		let (exec, tokens, stages) = (&self.exec, batch.targets.len(), streamed.kept_stages().collect::<Vec<_>>());
 		let [h, w] = self.head(streamed, arena);
 		let batch_of = (batch, self.inverse_count(streamed, arena));
 		let dim = h.len() / tokens;
@@ -143,9 +155,13 @@ impl Trace {
 			let (h, dh) = (&h[wide.clone()], &mut dh[wide]);
 			exec.matmul_nn(MatDims { m: at.len(), n: dim, k: vocab }, logits, w, dh, Start::Zero);
 			self.mistaken(stages[3], tokens * dim, at.start * dim, dh);
-			add_to_weights(exec, (&at, tokens), [logits, h], dw, &mut later);
+			if streamed.head {
+				add_to_weights(exec, (&at, tokens), [logits, h], dw, &mut later);
+			}
 		}
-		self.mistaken(stages[4], dw.len(), 0, dw);
+		if let Some(&head) = stages.get(4) {
+			self.mistaken(head, dw.len(), 0, dw);
+		}
 		for (id, hashes) in streamed.tensors.into_iter().zip(hashes) {
 			if let Some(known) = self.hashes.get(id.0 as usize) {
 				let _ = known.set(hashes);
@@ -209,7 +225,7 @@ mod tests {
 		let masked = |place: u32| train.masked && (place < 40 || place.is_multiple_of(3));
 		let mask = |place| if masked(place) { MASK } else { 0 };
 		let tokens: Vec<_> = places.map(|place| (place * 7_919 % 1_009 % model.vocab) | mask(place)).collect();
-		let mut trace = Trace::of_step(&exec, model, train, state, &tokens, (0, 0), mistake).unwrap();
+		let mut trace = Trace::of_step(&exec, model, train, state.to_vec(), &tokens, (0, 0), mistake).unwrap();
 		trace.streamed = trace.streamed.and_then(|streamed| rows.map(|rows| super::Streamed { rows, ..streamed }));
 		trace.computed(Arena::new(2_000), 0)
 	}
@@ -258,7 +274,7 @@ mod tests {
 	fn mistakes_have_the_same_consequences(model: &ModelConfig, train: &TrainConfig) {
 		let right = trace(model, train, Some(32), None);
 		let streamed = right.streamed.unwrap();
-		for stage in streamed.kept_stages().into_iter().chain([streamed.first, streamed.back]) {
+		for stage in streamed.kept_stages().chain([streamed.first, streamed.back]) {
 			// Of the second block, and modulo the length.
 			for element in [40, 33 * 96 + 5, u64::MAX / 3] {
 				let mistake = Mistake { step: 0, stage: u32::try_from(stage).unwrap(), output: 0, element, mask: 1 << 22 };

@@ -75,7 +75,8 @@ impl Trace {
 			*end = usize::try_from(info.len()).ok().and_then(|len| first.checked_add(len)).ok_or(ConfigError::TooLarge)?;
 			given.push((vector, first..*end));
 		}
-		if ends.iter().zip(&vectors).any(|(&end, vector)| vector.len() != end) {
+		// A vector that the plan does not have ends at 0.
+		if ends.iter().zip(&vectors).any(|(&end, vector)| vector.len() != end || end == 0) {
 			return Err(ConfigError::Dimension);
 		}
 		let count = plan.tensor_count();
@@ -158,6 +159,10 @@ impl Trace {
 
 	/// Whether what a stage writes is not kept when its last reader has run.
 	fn passes(&self, stage: &Stage) -> bool {
+		// Products of adapters are part of what stays.
+		if stage.op == Op::Product(Product::Nn) && self.streamed.is_some_and(|streamed| streamed.is_before_gradients(&self.plan, stage)) {
+			return false;
+		}
 		use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
 		let op = stage.op;
 		let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });

@@ -93,7 +93,8 @@ impl Batch {
 }
 
 impl Trace {
-	/// Inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds, from parameters and moments in layout order.
+	/// Inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds. `vectors` are parameters, first and second moments in layout order, and
+	/// of an adapter the parameters of its base.
 	/// `tokens` are the batch's, each sequence with the token that follows it. A step that diverges has a trace like any other.
 	///
 	/// # Errors
@@ -102,12 +103,12 @@ impl Trace {
 		exec: &Arc<Exec>,
 		model: &ModelConfig,
 		train: &TrainConfig,
-		vectors: [&[f32]; 3],
+		vectors: &[&[f32]],
 		tokens: &[u32],
 		adopted_rounds: u32,
 		step: u32,
 	) -> Result<Self, TraceError> {
-		let vectors = vectors.map(|vector| Arc::new(vector.to_vec()));
+		let vectors = vectors.iter().map(|vector| Arc::new(vector.to_vec())).collect();
 		let trace = Self::of_step(exec, model, train, vectors, tokens, (adopted_rounds, step), None)?;
 		Ok(trace.computed(Arena::default(), 0))
 	}
@@ -120,14 +121,14 @@ impl Trace {
 		exec: &Arc<Exec>,
 		model: &ModelConfig,
 		train: &TrainConfig,
-		vectors: [Arc<Vec<f32>>; 3],
+		vectors: Vec<Arc<Vec<f32>>>,
 		tokens: &[u32],
 		(adopted_rounds, step): (u32, u32),
 		mistake: Option<Mistake>,
 	) -> Result<Self, TraceError> {
 		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
 		let batch = Batch::new(model, train.batch, &parameters, tokens)?;
-		let mut trace = Self::new(exec, Plan::training(model, train)?, parameters, vectors.into())?;
+		let mut trace = Self::new(exec, Plan::training(model, train)?, parameters, vectors)?;
 		(trace.batch, trace.mistake) = (Some(batch), mistake.filter(|mistake| mistake.step == step));
 		Ok(trace)
 	}
@@ -189,6 +190,10 @@ impl Trace {
 			Op::AddBias => {
 				exec.copy(input(0), out);
 				exec.add_bias(out, input(1));
+			}
+			Op::Scale => {
+				exec.copy(input(0), out);
+				exec.scale(out, parameters.adapter_scale);
 			}
 			Op::Rope { heads } | Op::RopeBack { heads } => {
 				exec.copy(input(0), out);
@@ -276,7 +281,7 @@ mod tests {
 		let (exec, layout) = (Arc::new(Exec::new(2).unwrap()), ParamLayout::new(&model).unwrap());
 		let state = [theta_0(&model, &layout, &train.seed), vec![0.0; layout.len()], vec![0.0; layout.len()]].map(Arc::new);
 		let tokens: Vec<u32> = (0..train.batch * (train.seq_len + 1)).map(|place| place * 7 % model.vocab).collect();
-		let step = || Trace::of_step(&exec, &model, &train, state.clone(), &tokens, (3, 2), None).unwrap();
+		let step = || Trace::of_step(&exec, &model, &train, state.to_vec(), &tokens, (3, 2), None).unwrap();
 		let alone = step().computed(Arena::default(), 0);
 		let used = 3 * 16;
 		let mut rooms = Vec::new();

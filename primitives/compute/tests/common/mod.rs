@@ -6,7 +6,9 @@ pub mod small;
 pub mod text;
 
 use neuroshard_compute::exec::{encode_vector, Exec};
-use neuroshard_graph::{Aggregator, Code, Compressed, ParamKind, ParamLayout, Robust, Rule, TopK, TrainConfig, F32};
+use neuroshard_graph::{
+	Adapter, Aggregator, Code, Compressed, Hash, ParamKind, ParamLayout, Projection, Projections, Robust, Rule, TopK, TrainConfig, F32,
+};
 pub use small::{every_rule, tiny_model, tiny_train};
 
 /// Inner steps behind so many deltas, where they count: 2, 7, 12 and so on.
@@ -67,6 +69,17 @@ pub fn lively_theta(layout: &ParamLayout, seed: u64) -> Vec<f32> {
 		}
 	}
 	theta
+}
+
+/// An adapter beside a base of this root.
+pub fn adapter(base: Hash, rank: u32, projections: Projections) -> Adapter {
+	Adapter { base, rank, alpha: F32::new(12.0), projections }
+}
+
+/// Ranks and projections: less than a tile, a whole one, more than one, and one of a single row.
+pub fn adapters() -> [(u32, Projections); 4] {
+	use Projection::{Down, Gate, Q, V};
+	[(8, Projections::ALL), (32, [Q, V].into_iter().collect()), (40, [Down].into_iter().collect()), (1, [Gate, V].into_iter().collect())]
 }
 
 /// Random tokens of a batch.

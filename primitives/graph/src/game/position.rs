@@ -390,6 +390,8 @@ impl Setting<'_> {
 		let claim = self.answer()?;
 		let rows = claim.rows().ok_or(GameError::Text)?;
 		self.train.check_values(self.model)?;
+		// What checkpoints of an adapter's run hold answers nothing by itself.
+		expect(self.train.adapter.is_none(), GameError::OtherClaim)?;
 		// The model is one that can be trained: what is too large is the text.
 		Plan::reading(self.model, rows, claim.class).map_err(|_| GameError::Text)
 	}
@@ -647,6 +649,8 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 			let Subject::Work { corpus, .. } = setting.subject else { return Err(GameError::OtherClaim) };
 			let windows = setting.subject.windows(step);
 			let tokens = Some(Source::Dataset(Tokens { corpus, window: &windows }));
+			// Of an adapter the base is one more.
+			let vectors: Vec<Hash> = vectors.into_iter().chain(setting.train.adapter.map(|adapter| adapter.base)).collect();
 			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
 		}
 		Site::Code { vectors } => {

@@ -1,15 +1,32 @@
 //! The training step after the loss: gradients, their norm, clipping and AdamW.
 
 use super::{
-	forward::{Forward, Keep, LayerValues, Params},
+	forward::{adapters, ByProjection, Forward, Keep, Layer, LayerValues, Params},
 	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update, Vector,
 };
 use crate::{
-	config::{ConfigError, ModelConfig, TrainConfig},
+	config::{ConfigError, ModelConfig, Projection, TrainConfig},
 	graph::{Access, Op, Place, Product, TensorId},
 	layout::LayerTensors,
 };
 use alloc::vec::Vec;
+
+/// Gradients of what is trained.
+struct Grads {
+	/// All of them, in layout order.
+	all: Vec<TensorId>,
+	/// Those of a model.
+	model: Option<Params>,
+	/// Those of an adapter, by layer.
+	adapters: Vec<ByProjection<[TensorId; 2]>>,
+}
+
+/// Gradients of what is trained in a layer.
+#[derive(Clone, Copy)]
+struct LayerGrads<'a> {
+	model: Option<&'a LayerTensors<TensorId>>,
+	adapter: Option<&'a ByProjection<[TensorId; 2]>>,
+}
 
 /// Buffers that all layers' backward passes share.
 struct Temporaries {
@@ -26,11 +43,14 @@ struct Temporaries {
 	raw: Option<[(Place, Place); 2]>,
 	/// Gradients of the SwiGLU output and of its inputs.
 	d_ffn: [Place; 3],
+	/// Gradient of what the B of an adapter is multiplied with.
+	low: Option<Place>,
 }
 
 impl Temporaries {
 	fn new(builder: &mut Builder, sizes: &Sizes) -> Result<Self, ConfigError> {
 		let n = sizes.tokens;
+		let adapter = builder.adapter;
 		let mut buffer = |cols| builder.buffer(n, cols);
 		let dh = buffer(sizes.dim)?;
 		let raw = match sizes.family.has_head_norms() {
@@ -46,6 +66,7 @@ impl Temporaries {
 			dv: buffer(sizes.kv_dim)?,
 			raw,
 			d_ffn: [buffer(sizes.ffn)?, buffer(sizes.ffn)?, buffer(sizes.ffn)?],
+			low: adapter.map(|adapter| buffer(adapter.rank)).transpose()?,
 		})
 	}
 }
@@ -58,10 +79,42 @@ impl Builder {
 		self.product(Product::Nn, dy, w, start, dx)
 	}
 
-	/// Backward RMSNorm: the weight's gradient into `dw`, and the input's added to `dx` if there is one, else at `place`.
+	/// Back through a projection of `x`, to whose adapter the gradients belong if it has one: `dy W` in the buffer of `place`, from `start` if given, and
+	/// what comes through A and B. Without a place nobody asks for that.
+	fn projection_back(
+		&mut self,
+		(which, dy, x): (Projection, TensorId, TensorId),
+		(params, grads, values): (Layer<'_>, LayerGrads<'_>, &LayerValues),
+		low: Option<Place>,
+		start: Option<TensorId>,
+		place: Option<Place>,
+	) -> Result<Option<TensorId>, ConfigError> {
+		let dx = place.map(|place| self.back(dy, params.model.projection(which), start, place)).transpose()?;
+		let pair = grads.adapter.and_then(|grads| grads[which as usize]);
+		let (Some([da, db]), Some([a, b]), Some(h), Some(low)) = (pair, params.adapter[which as usize], values.low[which as usize], low)
+		else {
+			return Ok(dx);
+		};
+		self.product(Product::Tn, h, dy, None, db)?;
+		let dh = self.tensor(self.info(dy)?.rows, self.info(b)?.rows, low)?;
+		let dh = self.product(Product::Nt, dy, b, None, dh)?;
+		let dh = self.scaled(dh)?;
+		self.product(Product::Tn, dh, x, None, da)?;
+		let Some(dx) = dx else { return Ok(None) };
+		let place = self.info(dx)?.place;
+		self.back(dh, a, Some(dx), place).map(Some)
+	}
+
+	/// The gradient of a weight that is trained.
+	fn weight_back(&mut self, dy: TensorId, x: TensorId, dw: Option<TensorId>) -> Result<(), ConfigError> {
+		dw.map_or(Ok(()), |dw| self.product(Product::Tn, dy, x, None, dw).map(|_| ()))
+	}
+
+	/// Backward RMSNorm: the weight's gradient into `dw` if that is trained, and the input's added to `dx` if there is one, else at `place`.
 	fn norm_back(
 		&mut self,
-		[dy, x, w, r, dw]: [TensorId; 5],
+		[dy, x, w, r]: [TensorId; 4],
+		dw: Option<TensorId>,
 		k: Place,
 		dx: Option<TensorId>,
 		place: Place,
@@ -72,7 +125,9 @@ impl Builder {
 		self.stage(Op::RmsBackStats, rows_and([dy, x, r], w), &[k])?;
 		let before = dx.map(|dx| (dx, Access::SameRows));
 		self.stage(Op::RmsBackApply, rows_and([dy, x, r, k], w).chain(before), &[out])?;
-		self.stage(Op::RmsWeightGrad, whole([dy, x, r]), &[dw])?;
+		if let Some(dw) = dw {
+			self.stage(Op::RmsWeightGrad, whole([dy, x, r]), &[dw])?;
+		}
 		Ok(out)
 	}
 
@@ -107,74 +162,83 @@ impl Builder {
 		Ok(dx)
 	}
 
-	/// Back through one layer: `dx` is the gradient of its output, the result that of its input, in the same memory.
+	/// Back through one layer: `dx` is the gradient of its output, the result that of its input, in the same memory. Nobody asks for that of the first
+	/// layer under an adapter.
 	fn layer_back(
 		&mut self,
 		sizes: &Sizes,
-		[params, grads]: [&LayerTensors<TensorId>; 2],
+		(params, grads, first): (Layer<'_>, LayerGrads<'_>, bool),
 		values: &LayerValues,
 		at: &Temporaries,
 		dx: TensorId,
 	) -> Result<TensorId, ConfigError> {
-		let stream = self.info(dx)?.place;
-		let dh = self.back(dx, params.down, None, at.d_ffn[0])?;
-		self.product(Product::Tn, dx, values.h, None, grads.down)?;
+		use Projection::{Down, Gate, Up, K, O, Q, V};
+		let (all, stream) = ((params, grads, values), self.info(dx)?.place);
+		let (params, grads) = (params.model, grads.model);
+		let known = |dx: Option<TensorId>| dx.ok_or(ConfigError::Dimension);
+		let dh = known(self.projection_back((Down, dx, values.h), all, at.low, None, Some(at.d_ffn[0]))?)?;
+		self.weight_back(dx, values.h, grads.map(|grads| grads.down))?;
 		let d_gate = self.tensor(sizes.tokens, sizes.ffn, at.d_ffn[1])?;
 		let d_up = self.tensor(sizes.tokens, sizes.ffn, at.d_ffn[2])?;
 		self.stage(Op::SwigluBack, rows([dh, values.gate, values.up]), &[d_gate, d_up])?;
-		let dh = self.back(d_gate, params.gate, None, at.dh)?;
-		let dh = self.back(d_up, params.up, Some(dh), at.dh)?;
-		self.product(Product::Tn, d_gate, values.h2, None, grads.gate)?;
-		self.product(Product::Tn, d_up, values.h2, None, grads.up)?;
-		let norm2 = [dh, values.middle, params.norm2, values.norm2, grads.norm2];
-		let dx = self.norm_back(norm2, at.k, Some(dx), stream)?;
+		let dh = self.projection_back((Gate, d_gate, values.h2), all, at.low, None, Some(at.dh))?;
+		let dh = known(self.projection_back((Up, d_up, values.h2), all, at.low, dh, Some(at.dh))?)?;
+		self.weight_back(d_gate, values.h2, grads.map(|grads| grads.gate))?;
+		self.weight_back(d_up, values.h2, grads.map(|grads| grads.up))?;
+		let norm2 = [dh, values.middle, params.norm2, values.norm2];
+		let dx = self.norm_back(norm2, grads.map(|grads| grads.norm2), at.k, Some(dx), stream)?;
 
-		let d_o = self.back(dx, params.o, None, at.d_o)?;
-		self.product(Product::Tn, dx, values.o, None, grads.o)?;
+		let d_o = known(self.projection_back((O, dx, values.o), all, at.low, None, Some(at.d_o))?)?;
+		self.weight_back(dx, values.o, grads.map(|grads| grads.o))?;
 		let [mut dq, mut dk, dv] = self.attention_back(sizes, values, d_o, at)?;
-		let head_norms = params.head_norms.zip(grads.head_norms);
-		if let (Some(([wq, wk], [dwq, dwk])), Some([q, k]), Some(places)) = (head_norms, values.raw, at.raw) {
+		if let (Some([wq, wk]), Some([q, k]), Some(places)) = (params.head_norms, values.raw, at.raw) {
 			let [(q_place, q_scalars), (k_place, k_scalars)] = places;
-			dq = self.norm_back([dq, q.0, wq, q.1, dwq], q_scalars, None, q_place)?;
-			dk = self.norm_back([dk, k.0, wk, k.1, dwk], k_scalars, None, k_place)?;
+			let dw = grads.and_then(|grads| grads.head_norms);
+			dq = self.norm_back([dq, q.0, wq, q.1], dw.map(|[dwq, _]| dwq), q_scalars, None, q_place)?;
+			dk = self.norm_back([dk, k.0, wk, k.1], dw.map(|[_, dwk]| dwk), k_scalars, None, k_place)?;
 		}
-		if let Some(biases) = grads.biases {
+		if let Some(biases) = grads.and_then(|grads| grads.biases) {
 			for (dy, db) in [dq, dk, dv].into_iter().zip(biases) {
 				self.stage(Op::ColumnSums, whole([dy]), &[db])?;
 			}
 		}
-		let dh = self.back(dq, params.q, None, at.dh)?;
-		let dh = self.back(dk, params.k, Some(dh), at.dh)?;
-		let dh = self.back(dv, params.v, Some(dh), at.dh)?;
-		self.product(Product::Tn, dq, values.h1, None, grads.q)?;
-		self.product(Product::Tn, dk, values.h1, None, grads.k)?;
-		self.product(Product::Tn, dv, values.h1, None, grads.v)?;
-		self.norm_back([dh, values.x, params.norm1, values.norm1, grads.norm1], at.k, Some(dx), stream)
+		let place = (!first || grads.is_some()).then_some(at.dh);
+		let dh = self.projection_back((Q, dq, values.h1), all, at.low, None, place)?;
+		let dh = self.projection_back((K, dk, values.h1), all, at.low, dh, place)?;
+		let dh = self.projection_back((V, dv, values.h1), all, at.low, dh, place)?;
+		self.weight_back(dq, values.h1, grads.map(|grads| grads.q))?;
+		self.weight_back(dk, values.h1, grads.map(|grads| grads.k))?;
+		self.weight_back(dv, values.h1, grads.map(|grads| grads.v))?;
+		let Some(dh) = dh else { return Ok(dx) };
+		self.norm_back([dh, values.x, params.norm1, values.norm1], grads.map(|grads| grads.norm1), at.k, Some(dx), stream)
 	}
 
-	/// Gradients of every parameter, in layout order. `grads` are those values, but for the embedding of a tied model:
+	/// Gradients of all that is trained, in layout order. `grads` are those values, but for the embedding of a tied model:
 	/// there it is the head's gradient, which the embedding's begins with.
-	fn backward(&mut self, sizes: &Sizes, params: &Params, grads: &Params, values: &Forward) -> Result<Vec<TensorId>, ConfigError> {
-		let head = &values.head;
+	fn backward(&mut self, sizes: &Sizes, params: &Params, grads: &Grads, values: &Forward) -> Result<Vec<TensorId>, ConfigError> {
+		let (head, model) = (&values.head, grads.model.as_ref());
 		let at = Temporaries::new(self, sizes)?;
 		let stream = self.buffer(sizes.tokens, sizes.dim)?;
 		let d_logits = self.in_place(head.logits)?;
 		let count = values.count.map(|count| (count, Access::Whole));
 		self.stage(Op::LossBack, rows([head.logits, values.targets, head.max, head.sum]).into_iter().chain(count), &[d_logits])?;
 		let dh = self.back(d_logits, params.head, None, at.dh)?;
-		let head_grad = self.product(Product::Tn, d_logits, head.h, None, grads.head)?;
-		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm, grads.norm], at.k, None, stream)?;
-		let layers = params.layers.iter().zip(&grads.layers).zip(&values.layers);
-		for (layer, ((params, grads), values)) in layers.enumerate().rev() {
+		let head_grad = model.map(|grads| self.product(Product::Tn, d_logits, head.h, None, grads.head)).transpose()?;
+		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm], model.map(|grads| grads.norm), at.k, None, stream)?;
+		for (layer, values) in values.layers.iter().enumerate().rev() {
 			let first = self.plan.stages.len();
 			if let Some(stages) = self.plan.layers.get_mut(layer) {
 				stages.backward = first;
 			}
-			dx = self.layer_back(sizes, [params, grads], values, &at, dx)?;
+			let of_model = model.map(|model| model.layers.get(layer).ok_or(ConfigError::Dimension)).transpose()?;
+			let grads = LayerGrads { model: of_model, adapter: grads.adapters.get(layer) };
+			let params = params.layer(layer).ok_or(ConfigError::Dimension)?;
+			dx = self.layer_back(sizes, (params, grads, layer == 0), values, &at, dx)?;
 		}
 		let mut all = grads.all.clone();
+		let Some(grads) = model else { return Ok(all) };
 		let embedding = if sizes.tied { self.in_place(grads.embedding)? } else { grads.embedding };
-		let before = sizes.tied.then_some((head_grad, Access::SameRows));
+		let before = head_grad.filter(|_| sizes.tied).map(|grad| (grad, Access::SameRows));
 		self.stage(Op::ScatterAdd, whole([dx, values.tokens]).into_iter().chain(before), &[embedding])?;
 		if let Some(first) = all.first_mut() {
 			*first = embedding;
@@ -183,10 +247,10 @@ impl Builder {
 	}
 
 	/// AdamW on every tensor, in place.
-	fn update(&mut self, theta: &[TensorId], moments: [Vector; 2], gradient: &[TensorId], clip: TensorId) -> Result<(), ConfigError> {
+	fn update(&mut self, theta: Vector, moments: [Vector; 2], gradient: &[TensorId], clip: TensorId) -> Result<(), ConfigError> {
 		let [first, second] = moments;
 		let mut results = [Vec::new(), Vec::new(), Vec::new()];
-		for (((&p, m), v), &g) in theta.iter().zip(first.ids()).zip(second.ids()).zip(gradient) {
+		for (((p, m), v), &g) in theta.ids().zip(first.ids()).zip(second.ids()).zip(gradient) {
 			let outputs = [self.in_place(p)?, self.in_place(m)?, self.in_place(v)?];
 			self.stage(Op::AdamW, rows_and([p, m, v, g], clip), &outputs)?;
 			for (result, output) in results.iter_mut().zip(outputs) {
@@ -201,13 +265,19 @@ impl Builder {
 /// See [`Plan::training`] and [`Plan::recomputing`].
 pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.batch, train.seq_len)?;
-	let mut builder = Builder::new(model)?;
+	let mut builder = Builder::trained(model, train)?;
 	let len = builder.len;
-	let [theta, first_moment, second_moment, gradient] = [builder.room(len)?, builder.room(len)?, builder.room(len)?, builder.room(len)?];
-	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
+	let [theta, first_moment, second_moment] = [builder.room(len)?, builder.room(len)?, builder.room(len)?];
+	let trained = builder.vector(Some(theta))?;
 	let first = builder.vector(Some(first_moment))?;
 	let second = builder.vector(Some(second_moment))?;
-	let grads = Params::new(&sizes, builder.parameters(Some(gradient))?)?;
+	let params = builder.params(model, &sizes, &trained)?;
+	let gradient = builder.room(len)?;
+	let all = builder.parameters(Some(gradient))?;
+	let grads = match train.adapter {
+		None => Grads { model: Some(Params::new(&sizes, all.iter().copied())?), all, adapters: Vec::new() },
+		Some(adapter) => Grads { adapters: adapters(&sizes, adapter, all.iter().copied())?, all, model: None },
+	};
 
 	let forward = builder.forward(&sizes, &params, keep, train.masked)?;
 	let sum = builder.tree_sum(forward.head.loss_tiles)?;
@@ -222,7 +292,7 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	let clip = builder.fresh(1, 1)?;
 	builder.stage(Op::ClipScale, rows([square_norm]), &[clip])?;
 	let first_stage = builder.plan.stages.len();
-	builder.update(&params.all, [first, second], &gradients, clip)?;
+	builder.update(trained, [first, second], &gradients, clip)?;
 
 	let logits = builder.logits_block(&sizes, true)?;
 	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_stage });

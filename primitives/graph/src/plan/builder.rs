@@ -1,10 +1,10 @@
 //! How the stages of a plan are put together, and its nodes counted.
 
-use super::{Coded, Plan, Slot, ALIGNMENT, TILE};
+use super::{Coded, Layout, Plan, Slot, ALIGNMENT, TILE};
 use crate::{
-	config::{Code, ConfigError, ModelConfig},
+	config::{Adapter, Code, ConfigError, ModelConfig, TrainConfig},
 	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
-	layout::{parts, Part},
+	layout::{parts, trained_parts, Part},
 };
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -22,6 +22,21 @@ impl Vector {
 	}
 }
 
+impl Layout {
+	fn of(parts: impl IntoIterator<Item = Part>) -> Self {
+		let mut layout = Self { slots: Vec::new(), tiles: alloc::vec![0u32], len: 0 };
+		let mut tiles = 0u32;
+		for Part { rows, cols, .. } in parts {
+			layout.slots.push(Slot { rows, cols, offset: layout.len });
+			// At most 2^31 elements.
+			layout.len = layout.len.saturating_add(u64::from(rows).saturating_mul(u64::from(cols)));
+			tiles = tiles.saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE)));
+			layout.tiles.push(tiles);
+		}
+		layout
+	}
+}
+
 /// Collects the stages of a plan.
 pub(super) struct Builder {
 	pub plan: Plan,
@@ -29,24 +44,27 @@ pub(super) struct Builder {
 	pub len: u64,
 	/// How activations are multiplied with weights.
 	pub linear: Product,
+	/// What is trained beside the model, if that is not trained itself.
+	pub adapter: Option<Adapter>,
 }
 
 impl Builder {
-	/// For jobs on `model`, without a vector to start from.
+	/// For jobs on the parameters of `model`, without a vector to start from.
 	pub fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
-		let (mut slots, mut vector_tiles) = (Vec::new(), alloc::vec![0u32]);
-		let (mut len, mut tiles) = (0u64, 0u32);
-		for Part { rows, cols, .. } in parts(model)? {
-			slots.push(Slot { rows, cols, offset: len });
-			// At most 2^31 elements.
-			len = len.saturating_add(u64::from(rows).saturating_mul(u64::from(cols)));
-			tiles = tiles.saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE)));
-			vector_tiles.push(tiles);
-		}
+		Ok(Self::of(Layout::of(parts(model)?)))
+	}
+
+	/// For jobs on what `train` trains.
+	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+		Ok(Self { adapter: train.adapter, ..Self::of(Layout::of(trained_parts(model, train)?)) })
+	}
+
+	fn of(layout: Layout) -> Self {
+		let len = layout.len;
 		let plan = Plan {
-			slots,
-			vector_tiles,
+			layout,
 			vectors: Vec::new(),
+			base: None,
 			coded: None,
 			tensors: Vec::new(),
 			results: Vec::new(),
@@ -59,7 +77,18 @@ impl Builder {
 			arena_len: 0,
 			job: None,
 		};
-		Ok(Self { plan, len, linear: Product::Nt })
+		Self { plan, len, linear: Product::Nt, adapter: None }
+	}
+
+	/// The model that an adapter is beside, at `at` of the arena: its tensors in order. After all other vectors, before all other tensors.
+	pub fn base(&mut self, model: &ModelConfig, at: u64) -> Result<Vector, ConfigError> {
+		if !self.plan.tensors.is_empty() {
+			return Err(ConfigError::TooLarge);
+		}
+		let first = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
+		self.plan.base = Some((Layout::of(parts(model)?), at));
+		let end = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
+		Ok(Vector(first..end))
 	}
 
 	/// One more vector that the job starts from, at `base` of the arena or with the caller: its tensors in order. Before all other tensors.
@@ -83,9 +112,9 @@ impl Builder {
 
 	/// One value for each parameter tensor, consecutive from `base` on or with the caller, which stages will write.
 	pub fn parameters(&mut self, base: Option<u64>) -> Result<Vec<TensorId>, ConfigError> {
-		let slots = 0..self.plan.slots.len();
+		let slots = 0..self.plan.layout.slots.len();
 		let mut value = |index: usize| {
-			let slot = *self.plan.slots.get(index).ok_or(ConfigError::TooLarge)?;
+			let slot = *self.plan.layout.slots.get(index).ok_or(ConfigError::TooLarge)?;
 			self.tensor(slot.rows, slot.cols, slot.place(base))
 		};
 		slots.map(&mut value).collect()

@@ -1,9 +1,9 @@
 //! The forward pass and the loss.
 
-use super::{rows, rows_and, whole, ArenaJob, Builder, LayerStages, LogitsBlock, Plan, Sizes, CHAIN, LOGITS, LOGIT_ROWS, TILE};
+use super::{rows, rows_and, whole, ArenaJob, Builder, LayerStages, LogitsBlock, Plan, Sizes, Vector, CHAIN, LOGITS, LOGIT_ROWS, TILE};
 use crate::{
 	class::Class,
-	config::{ConfigError, ModelConfig, TrainConfig},
+	config::{Adapter, ConfigError, ModelConfig, Projection, TrainConfig},
 	graph::{Access, Extent, Op, Place, Product, TensorId},
 	layout::LayerTensors,
 	validate::MAX_PROBABILITIES,
@@ -12,25 +12,62 @@ use alloc::vec::Vec;
 
 /// The parameter tensors (or their gradients) of a layout, by role.
 pub(super) struct Params {
-	pub all: Vec<TensorId>,
 	pub embedding: TensorId,
 	pub layers: Vec<LayerTensors<TensorId>>,
 	pub norm: TensorId,
 	/// The embedding itself for a tied model.
 	pub head: TensorId,
+	/// Beside the layers; nothing without an adapter.
+	pub adapters: Vec<ByProjection<[TensorId; 2]>>,
 }
 
 impl Params {
+	/// The parameters of `layer`.
+	pub fn layer(&self, layer: usize) -> Option<Layer<'_>> {
+		const NONE: &ByProjection<[TensorId; 2]> = &[None; Projection::ALL.len()];
+		Some(Layer { model: self.layers.get(layer)?, adapter: self.adapters.get(layer).unwrap_or(NONE) })
+	}
+
 	/// Assigns roles to `all`, in the order of [`crate::layout::ParamLayout`].
-	pub fn new(sizes: &Sizes, all: Vec<TensorId>) -> Result<Self, ConfigError> {
-		let mut rest = all.iter().copied();
+	pub fn new(sizes: &Sizes, all: impl IntoIterator<Item = TensorId>) -> Result<Self, ConfigError> {
+		let mut rest = all.into_iter();
 		let mut next = || rest.next().ok_or(ConfigError::Dimension);
 		let embedding = next()?;
 		let layers = (0..sizes.layers).map(|_| LayerTensors::in_order(sizes.family, &mut next)).collect::<Result<_, _>>()?;
 		let norm = next()?;
 		let head = if sizes.tied { embedding } else { next()? };
-		Ok(Self { embedding, layers, norm, head, all })
+		Ok(Self { embedding, layers, norm, head, adapters: Vec::new() })
 	}
+}
+
+/// What an adapter has in a layer, by [`Projection`].
+pub(super) type ByProjection<T> = [Option<T>; Projection::ALL.len()];
+
+/// A and B of an adapter (or their gradients), by layer, in the order of [`crate::layout::ParamLayout::trained`].
+pub(super) fn adapters(
+	sizes: &Sizes,
+	adapter: Adapter,
+	all: impl IntoIterator<Item = TensorId>,
+) -> Result<Vec<ByProjection<[TensorId; 2]>>, ConfigError> {
+	let mut rest = all.into_iter();
+	let mut layer = || {
+		let mut pairs = ByProjection::default();
+		for which in adapter.projections.iter() {
+			let mut next = || rest.next().ok_or(ConfigError::Dimension);
+			pairs[which as usize] = Some([next()?, next()?]);
+		}
+		Ok(pairs)
+	};
+	(0..sizes.layers).map(|_| layer()).collect()
+}
+
+/// The parameters of a layer.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+	/// Of the model.
+	pub model: &'a LayerTensors<TensorId>,
+	/// A and B of its adapter.
+	pub adapter: &'a ByProjection<[TensorId; 2]>,
 }
 
 /// Which activations stay until the backward pass.
@@ -62,6 +99,8 @@ pub(super) struct LayerBuffers {
 	gate: Place,
 	up: Place,
 	h: Place,
+	/// What the B of an adapter is multiplied with.
+	low: ByProjection<Place>,
 	/// The residual stream after the layer.
 	out: Place,
 }
@@ -71,7 +110,14 @@ impl LayerBuffers {
 	/// its values is kept.
 	fn new(builder: &mut Builder, sizes: &Sizes, stream: Option<Place>) -> Result<Self, ConfigError> {
 		let n = sizes.tokens;
+		let adapter = builder.adapter;
 		let mut buffer = |cols| builder.buffer(n, cols);
+		let mut low = ByProjection::default();
+		if let Some(adapter) = adapter {
+			for which in adapter.projections.iter() {
+				low[which as usize] = Some(buffer(adapter.rank)?);
+			}
+		}
 		let raw = match sizes.family.has_head_norms() {
 			true => Some([(buffer(sizes.q_dim)?, buffer(sizes.heads)?), (buffer(sizes.kv_dim)?, buffer(sizes.kv_heads)?)]),
 			false => None,
@@ -90,6 +136,7 @@ impl LayerBuffers {
 			gate: buffer(sizes.ffn)?,
 			up: buffer(sizes.ffn)?,
 			h: buffer(sizes.ffn)?,
+			low,
 			out: stream.map_or_else(|| buffer(sizes.dim), Ok)?,
 		})
 	}
@@ -115,6 +162,8 @@ pub(super) struct LayerValues {
 	pub gate: TensorId,
 	pub up: TensorId,
 	pub h: TensorId,
+	/// What the B of an adapter is multiplied with.
+	pub low: ByProjection<TensorId>,
 }
 
 /// Values after the last layer.
@@ -174,6 +223,32 @@ impl Builder {
 		self.product(self.linear, x, w, start, y)
 	}
 
+	/// A projection of `x` at `place`, with its adapter if it has one: what B is multiplied with is then noted in `low`.
+	fn projection(
+		&mut self,
+		(which, x): (Projection, TensorId),
+		params: Layer<'_>,
+		start: Option<TensorId>,
+		place: Place,
+		(buffers, low): (&LayerBuffers, &mut ByProjection<TensorId>),
+	) -> Result<TensorId, ConfigError> {
+		let y = self.linear(x, params.model.projection(which), start, place)?;
+		let (Some([a, b]), Some(buffer)) = (params.adapter[which as usize], buffers.low[which as usize]) else { return Ok(y) };
+		let h = self.tensor(self.info(x)?.rows, self.info(a)?.rows, buffer)?;
+		let h = self.product(Product::Nt, x, a, None, h)?;
+		let h = self.scaled(h)?;
+		low[which as usize] = Some(h);
+		let sum = self.in_place(y)?;
+		self.product(Product::Nn, h, b, Some(y), sum)
+	}
+
+	/// `x` times the adapter's factor, in place.
+	pub(super) fn scaled(&mut self, x: TensorId) -> Result<TensorId, ConfigError> {
+		let y = self.in_place(x)?;
+		self.stage(Op::Scale, rows([x]), &[y])?;
+		Ok(y)
+	}
+
 	/// RMSNorm of `x`, of as many heads of a row as `w` goes into it: the factors and the result.
 	fn norm(&mut self, x: TensorId, w: TensorId, factors: Place, place: Place) -> Result<(TensorId, TensorId), ConfigError> {
 		let info = self.info(x)?;
@@ -216,18 +291,14 @@ impl Builder {
 		Ok((o, p))
 	}
 
-	fn layer(
-		&mut self,
-		sizes: &Sizes,
-		params: &LayerTensors<TensorId>,
-		at: &LayerBuffers,
-		x: TensorId,
-	) -> Result<(LayerValues, TensorId), ConfigError> {
+	fn layer(&mut self, sizes: &Sizes, params: Layer<'_>, at: &LayerBuffers, x: TensorId) -> Result<(LayerValues, TensorId), ConfigError> {
+		let (all, params) = (params, params.model);
+		let mut low = ByProjection::default();
 		let (norm1, h1) = self.norm(x, params.norm1, at.norm1, at.h1)?;
 		let [q_place, k_place] = at.raw.map_or([at.q, at.k], |raw| raw.map(|(place, _)| place));
-		let mut q = self.linear(h1, params.q, None, q_place)?;
-		let mut k = self.linear(h1, params.k, None, k_place)?;
-		let mut v = self.linear(h1, params.v, None, at.v)?;
+		let mut q = self.projection((Projection::Q, h1), all, None, q_place, (at, &mut low))?;
+		let mut k = self.projection((Projection::K, h1), all, None, k_place, (at, &mut low))?;
+		let mut v = self.projection((Projection::V, h1), all, None, at.v, (at, &mut low))?;
 		if let Some([q_bias, k_bias, v_bias]) = params.biases {
 			(q, k, v) = (self.biased(q, q_bias)?, self.biased(k, k_bias)?, self.biased(v, v_bias)?);
 		}
@@ -244,14 +315,14 @@ impl Builder {
 		let q = self.rope(q, sizes.heads)?;
 		let k = self.rope(k, sizes.kv_heads)?;
 		let (o, p) = self.attention(sizes, [q, k, v], at.o)?;
-		let middle = self.linear(o, params.o, Some(x), at.middle)?;
+		let middle = self.projection((Projection::O, o), all, Some(x), at.middle, (at, &mut low))?;
 		let (norm2, h2) = self.norm(middle, params.norm2, at.norm2, at.h2)?;
-		let gate = self.linear(h2, params.gate, None, at.gate)?;
-		let up = self.linear(h2, params.up, None, at.up)?;
+		let gate = self.projection((Projection::Gate, h2), all, None, at.gate, (at, &mut low))?;
+		let up = self.projection((Projection::Up, h2), all, None, at.up, (at, &mut low))?;
 		let h = self.tensor(sizes.tokens, sizes.ffn, at.h)?;
 		self.stage(Op::Swiglu, rows([gate, up]), &[h])?;
-		let out = self.linear(h, params.down, Some(middle), at.out)?;
-		Ok((LayerValues { x, norm1, h1, q, k, v, raw, p, o, middle, norm2, h2, gate, up, h }, out))
+		let out = self.projection((Projection::Down, h), all, Some(middle), at.out, (at, &mut low))?;
+		Ok((LayerValues { x, norm1, h1, q, k, v, raw, p, o, middle, norm2, h2, gate, up, h, low }, out))
 	}
 
 	/// From tokens to logits. Layers share the memory of what does not stay.
@@ -262,7 +333,7 @@ impl Builder {
 		self.stage(Op::Gather, rows_and([tokens], params.embedding), &[x])?;
 		let mut layers = Vec::new();
 		let mut shared = None;
-		for layer in &params.layers {
+		for layer in (0..params.layers.len()).map_while(|layer| params.layer(layer)) {
 			let buffers = match shared {
 				Some(buffers) if keep == Keep::Nothing => buffers,
 				Some(buffers) if keep == Keep::Stream => LayerBuffers { out: self.buffer(n, sizes.dim)?, ..buffers },
@@ -291,6 +362,14 @@ impl Builder {
 		let head = u64::from(sizes.vocab) * u64::from(sizes.dim);
 		let later = (gradients && sizes.tokens > CHAIN).then(|| self.room(head)).transpose()?;
 		Ok(LogitsBlock { offset, rows, later })
+	}
+
+	/// All parameters, of which `trained` are trained: of an adapter with its base, which gets the next place in the arena.
+	pub(super) fn params(&mut self, model: &ModelConfig, sizes: &Sizes, trained: &Vector) -> Result<Params, ConfigError> {
+		let Some(adapter) = self.adapter else { return Params::new(sizes, trained.ids()) };
+		let adapters = adapters(sizes, adapter, trained.ids())?;
+		let at = self.room(model.parameters())?;
+		Ok(Params { adapters, ..Params::new(sizes, self.base(model, at)?.ids())? })
 	}
 
 	/// Forward pass and losses. `count`: the targets that count are counted, before there are logits.
@@ -327,9 +406,15 @@ impl Builder {
 /// See [`Plan::validation`].
 pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.validation_batch(), train.seq_len)?;
-	let mut builder = Builder::new(model)?;
+	let mut builder = Builder::trained(model, train)?;
 	let theta = builder.room(builder.len)?;
-	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
+	let trained = builder.vector(Some(theta))?;
+	if train.adapter.is_some() {
+		// Where a training step has moments: the base lies at the same place.
+		builder.room(builder.len)?;
+		builder.room(builder.len)?;
+	}
+	let params = builder.params(model, &sizes, &trained)?;
 	let forward = builder.forward(&sizes, &params, Keep::Nothing, false)?;
 	let logits = builder.logits_block(&sizes, false)?;
 	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, masked: train.masked, update: None });
@@ -349,7 +434,7 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 	let sizes = Sizes::new(model, 1, tokens)?;
 	let mut builder = Builder { linear: class.product(), ..Builder::new(model)? };
 	let theta = builder.room(builder.len)?;
-	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids().collect())?;
+	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids())?;
 	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;
 	builder.logits(&sizes, &params, tokens, Keep::Nothing)?;
 	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.

@@ -153,6 +153,16 @@ impl Slot {
 	}
 }
 
+/// The tensors of a vector.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Layout {
+	slots: Vec<Slot>,
+	/// First tile of each of them in the vector, and after the last the number of all.
+	tiles: Vec<u32>,
+	/// Elements.
+	len: u64,
+}
+
 /// Deltas that are sent as codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coded {
@@ -172,13 +182,13 @@ pub struct Coded {
 /// step has one for every delta, share one list of their tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-	/// The tensors of any vector in parameter layout.
-	slots: Vec<Slot>,
-	/// First tile of each of them in a vector, and after the last the number of all.
-	vector_tiles: Vec<u32>,
+	/// Of any vector but the base's.
+	layout: Layout,
 	/// Where the vectors lie in the arena that the job starts from; `None` for one that is with the caller. Their tensors are numbered first,
 	/// vector after vector.
 	vectors: Vec<Option<u64>>,
+	/// The model that an adapter is beside, and where it lies in the arena: the last vector that the job starts from.
+	base: Option<(Layout, u64)>,
 	/// If deltas are sent as codes.
 	pub coded: Option<Coded>,
 	/// All other tensors, and where their values come from.
@@ -208,7 +218,7 @@ fn part<T>(list: &[T], [first, end]: [u32; 2]) -> &[T] {
 impl Plan {
 	/// The training step: forward, loss, backward, gradient norm, clipping and AdamW.
 	///
-	/// The arena begins with parameters, first moments, second moments and gradients.
+	/// The arena begins with parameters, first moments and second moments, then of an adapter its base, and gradients.
 	///
 	/// # Errors
 	/// Those of [`TrainConfig::validate`].
@@ -299,7 +309,7 @@ impl Plan {
 
 	/// Tensors of the vectors in parameter layout that the job starts from.
 	fn wide(&self) -> usize {
-		self.vectors.len().saturating_sub(self.codes()).saturating_mul(self.slots.len())
+		self.vectors.len().saturating_sub(self.codes()).saturating_mul(self.layout.slots.len())
 	}
 
 	/// Codes that the job starts from, one tensor each.
@@ -309,10 +319,36 @@ impl Plan {
 
 	/// Tensors of all vectors that the job starts from.
 	fn given(&self) -> usize {
-		self.wide().saturating_add(self.codes())
+		let base = self.base.as_ref().map_or(0, |(base, _)| base.slots.len());
+		self.wide().saturating_add(self.codes()).saturating_add(base)
 	}
 
-	/// Vectors that the job starts from.
+	/// Tensor number `index` of the base; `None` if that is another one.
+	fn base_tensor(&self, index: usize) -> Option<(usize, Slot, u64)> {
+		let (base, at) = self.base.as_ref()?;
+		let number = index.checked_sub(self.wide().checked_add(self.codes())?)?;
+		Some((number, *base.slots.get(number)?, *at))
+	}
+
+	/// Number of the vector that is the model beside an adapter; `None` for a job without one.
+	pub fn base_vector(&self) -> Option<u32> {
+		self.base.as_ref().map(|_| self.vectors_given())
+	}
+
+	/// Where that lies in the arena.
+	pub fn base_range(&self) -> Option<core::ops::Range<u64>> {
+		self.base.as_ref().map(|(base, at)| *at..at.saturating_add(base.len))
+	}
+
+	/// First tile of each tensor of vector `vector` that the job starts from, and after the last the number of all of them.
+	pub(crate) fn tiles_of(&self, vector: u32) -> &[u32] {
+		match &self.base {
+			Some((base, _)) if Some(vector) == self.base_vector() => &base.tiles,
+			_ => &self.layout.tiles,
+		}
+	}
+
+	/// Vectors that the job starts from, but for a base.
 	pub(crate) fn vectors_given(&self) -> u32 {
 		u32::try_from(self.vectors.len()).unwrap_or(u32::MAX)
 	}
@@ -324,7 +360,7 @@ impl Plan {
 
 	/// Tensor `slot` of vector `vector` in parameter layout that the job starts from; `None` if there is none.
 	pub(crate) fn vector_tensor(&self, vector: u32, slot: u32) -> Option<TensorId> {
-		let slots = u32::try_from(self.slots.len()).ok()?;
+		let slots = u32::try_from(self.layout.slots.len()).ok()?;
 		let id = vector.checked_mul(slots)?.checked_add(slot)?;
 		let inside = slot < slots && usize::try_from(id).is_ok_and(|id| id < self.wide());
 		inside.then_some(TensorId(id))
@@ -354,35 +390,35 @@ impl Plan {
 
 	/// Rows of tile row `row` of tensor `slot` that are inside it.
 	pub(crate) fn rows_inside(&self, slot: u32, row: u32) -> Option<usize> {
-		let rows = self.slots.get(usize::try_from(slot).ok()?)?.rows;
+		let rows = self.layout.slots.get(usize::try_from(slot).ok()?)?.rows;
 		usize::try_from(rows.checked_sub(row.checked_mul(TILE)?)?.min(TILE)).ok()
 	}
 
 	/// Number of a tile in a vector's list; `None` if there is none.
 	pub(crate) fn tile_of(&self, slot: u32, row: u32, col: u32) -> Option<u32> {
 		let index = usize::try_from(slot).ok()?;
-		let width = self.slots.get(index)?.cols.div_ceil(TILE);
-		self.vector_tiles.get(index)?.checked_add(row.checked_mul(width)?)?.checked_add(col)
+		let width = self.layout.slots.get(index)?.cols.div_ceil(TILE);
+		self.layout.tiles.get(index)?.checked_add(row.checked_mul(width)?)?.checked_add(col)
 	}
 
 	/// Tile `tile` of a vector's list: number of the tensor, row and column; `None` beyond the last.
 	pub(crate) fn slot_of(&self, tile: u32) -> Option<(u32, u32, u32)> {
-		let slot = self.vector_tiles.partition_point(|&first| first <= tile).checked_sub(1)?;
-		let width = self.slots.get(slot)?.cols.div_ceil(TILE);
-		let within = tile.checked_sub(*self.vector_tiles.get(slot)?)?;
+		let slot = self.layout.tiles.partition_point(|&first| first <= tile).checked_sub(1)?;
+		let width = self.layout.slots.get(slot)?.cols.div_ceil(TILE);
+		let within = tile.checked_sub(*self.layout.tiles.get(slot)?)?;
 		Some((u32::try_from(slot).ok()?, within.checked_div(width)?, within % width))
 	}
 
 	/// Elements of a vector that belong to tensor `slot`.
 	pub fn slot_range(&self, slot: u32) -> Option<core::ops::Range<usize>> {
-		let Slot { rows, cols, offset } = *self.slots.get(usize::try_from(slot).ok()?)?;
+		let Slot { rows, cols, offset } = *self.layout.slots.get(usize::try_from(slot).ok()?)?;
 		let first = usize::try_from(offset).ok()?;
 		Some(first..first.checked_add(rows as usize * cols as usize)?)
 	}
 
 	/// The tensors of a vector.
 	pub fn tiling(&self) -> neuroshard_kernels::shape::Tiling {
-		neuroshard_kernels::shape::Tiling::new(self.slots.iter().map(|slot| (slot.rows as usize, slot.cols as usize)))
+		neuroshard_kernels::shape::Tiling::new(self.layout.slots.iter().map(|slot| (slot.rows as usize, slot.cols as usize)))
 	}
 
 	/// Number of tensors; they are numbered from 0.
@@ -396,11 +432,14 @@ impl Plan {
 		if let Some(other) = index.checked_sub(self.given()) {
 			return self.tensors.get(other).map(|&(info, _)| info);
 		}
+		if let Some((_, slot, at)) = self.base_tensor(index) {
+			return Some(TensorInfo { rows: slot.rows, cols: slot.cols, place: slot.place(Some(at)) });
+		}
 		if let Some(coded) = self.coded.filter(|_| index >= self.wide()) {
 			return Some(TensorInfo { rows: coded.rows, cols: TILE, place: Place::External });
 		}
-		let slot = self.slots.get(index % self.slots.len())?;
-		let base = *self.vectors.get(index / self.slots.len())?;
+		let slot = self.layout.slots.get(index.checked_rem(self.layout.slots.len())?)?;
+		let base = *self.vectors.get(index.checked_div(self.layout.slots.len())?)?;
 		Some(TensorInfo { rows: slot.rows, cols: slot.cols, place: slot.place(base) })
 	}
 
@@ -415,9 +454,12 @@ impl Plan {
 		if let Some(other) = index.checked_sub(self.given()) {
 			return self.tensors.get(other).map(|&(_, origin)| origin);
 		}
+		if let Some((tensor, ..)) = self.base_tensor(index) {
+			return Some(Origin::Vector { vector: self.base_vector()?, tensor: u32::try_from(tensor).ok()? });
+		}
 		let (vector, tensor) = match index.checked_sub(self.wide()) {
 			Some(code) => (self.vectors.len().checked_sub(self.codes())?.checked_add(code)?, 0),
-			None => (index / self.slots.len(), index % self.slots.len()),
+			None => (index.checked_div(self.layout.slots.len())?, index.checked_rem(self.layout.slots.len())?),
 		};
 		Some(Origin::Vector { vector: u32::try_from(vector).ok()?, tensor: u32::try_from(tensor).ok()? })
 	}
@@ -435,7 +477,7 @@ impl Plan {
 
 	/// First tile of each parameter tensor in a vector's list of tiles, and after the last the number of all of them.
 	pub fn vector_tiles(&self) -> &[u32] {
-		&self.vector_tiles
+		&self.layout.tiles
 	}
 
 	/// Number of nodes, at most [`crate::graph::MAX_NODES`].

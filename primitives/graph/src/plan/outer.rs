@@ -19,7 +19,7 @@ pub(super) fn init(model: &ModelConfig) -> Result<Plan, ConfigError> {
 
 /// See [`Plan::delta`].
 pub(super) fn delta(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
-	let mut builder = Builder::new(model)?;
+	let mut builder = Builder::trained(model, train)?;
 	let (start, end) = (builder.vector(None)?, builder.vector(None)?);
 	let Some(code) = train.code() else {
 		let delta = builder.parameters(None)?;
@@ -49,7 +49,7 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	if deltas == 0 || deltas > train.aggregator.most_deltas() {
 		return Err(ConfigError::TooLarge);
 	}
-	let mut builder = Builder::new(model)?;
+	let mut builder = Builder::trained(model, train)?;
 	let (theta, momentum) = (builder.vector(None)?, builder.vector(None)?);
 	let given = match train.code() {
 		None => (0..deltas).map(|_| builder.vector(None)).collect::<Result<Vec<_>, _>>()?,

@@ -52,6 +52,10 @@ impl Piece<'_> {
 				out = self.here(0, leaves)?;
 				scalar::add_bias(&mut out, &self.one_row(1, leaves)?);
 			}
+			Op::Scale => {
+				out = self.here(0, leaves)?;
+				scalar::scale(&mut out, self.parameters.adapter_scale);
+			}
 			Op::Rope { .. } | Op::RopeBack { .. } => self.turn(&mut out, leaves)?,
 			Op::Softmax => {
 				let (scores, most, sum) = (self.here(0, leaves)?, self.row_factors(1, leaves)?, self.row_factors(2, leaves)?);

@@ -170,7 +170,15 @@ impl<'a> Job<'a> {
 		let input = |number| self.tiles(stage, number);
 		let sequence = self.parameters.sequence_tiles();
 		let count = match stage.op {
-			Op::Init | Op::RmsApply | Op::AddBias | Op::Rope { .. } | Op::RopeBack { .. } | Op::Softmax | Op::Swiglu | Op::SwigluBack => 1,
+			Op::Init
+			| Op::RmsApply
+			| Op::AddBias
+			| Op::Scale
+			| Op::Rope { .. }
+			| Op::RopeBack { .. }
+			| Op::Softmax
+			| Op::Swiglu
+			| Op::SwigluBack => 1,
 			Op::Gather | Op::CountTargets | Op::LossRows | Op::MeanLoss | Op::LossBack | Op::RmsBackApply | Op::ScoreBack => 1,
 			Op::ClipScale | Op::AdamW | Op::Delta | Op::Residual(_) | Op::Nesterov => 1,
 			Op::Encode(_) => code::PIECES,

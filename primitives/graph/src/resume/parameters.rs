@@ -26,6 +26,8 @@ pub struct Parameters {
 	pub head_dim: usize,
 	pub(crate) rope_theta: u32,
 	pub(crate) rope_scaling: RopeScaling,
+	/// What the products of an adapter are multiplied by; 0 without one.
+	pub adapter_scale: f32,
 	/// Added under the root of a norm.
 	pub norm_eps: f32,
 	/// One by the tokens of a batch.
@@ -93,6 +95,7 @@ impl Parameters {
 			head_dim: size(model.head_dim())?,
 			rope_theta: model.rope_theta,
 			rope_scaling: model.rope_scaling.into(),
+			adapter_scale: train.adapter.map_or(0.0, |adapter| adapter.scale()),
 			norm_eps: model.norm_eps.get(),
 			inverse_tokens: reciprocal(tokens),
 			clip: train.clip.get(),

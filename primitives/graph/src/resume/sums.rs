@@ -25,6 +25,7 @@ impl Piece<'_> {
 	pub(super) fn product<L: Leaves>(&self, kind: Product, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
 		let (a, b) = (self.input(0)?, self.input(1)?);
 		let info = self.plan.tensor(a).ok_or(Malformed)?;
+		let output = self.plan.tensor(self.plan.cell_tensor(self.cell).ok_or(Malformed)?).ok_or(Malformed)?;
 		let length = if kind == Product::Tn { info.rows } else { info.cols };
 		let tiles = length.div_ceil(32);
 		let span = self.span(tiles, WIDTH);
@@ -51,12 +52,15 @@ impl Piece<'_> {
 				scalar::matmul_int8(dims, &left, &right, &mut state, Start::Existing);
 			}
 			Product::Nn => {
-				let right = below(b, self.cell.col)?;
+				let mut right = below(b, self.cell.col)?;
+				right.truncate(k * SIDE);
 				let left = leaves.columns(a, self.cell.row, first, k)?;
 				scalar::matmul_nn(dims, &left, &right, &mut state, Start::Existing);
 			}
 			Product::Tn => {
-				let (left, right) = (below(a, self.cell.row)?, below(b, self.cell.col)?);
+				let (mut left, mut right) = (below(a, self.cell.row)?, below(b, self.cell.col)?);
+				left.truncate(k * SIDE);
+				right.truncate(k * SIDE);
 				if segmented(tiles) {
 					state.resize(2 * NUMBERS, 0.0);
 				}
@@ -71,6 +75,14 @@ impl Piece<'_> {
 				if self.last() {
 					state.truncate(NUMBERS);
 				}
+			}
+		}
+		if self.last() {
+			// The rank of an adapter need not be a multiple of a tile: what is beyond the edge is +0, whatever it is multiplied with.
+			let inside = |size: u32, tile: u32| (size as usize).saturating_sub(tile as usize * SIDE);
+			let (rows, cols) = (inside(output.rows, self.cell.row), inside(output.cols, self.cell.col));
+			for (row, values) in state.chunks_exact_mut(SIDE).enumerate() {
+				values.iter_mut().skip(if row < rows { cols } else { 0 }).for_each(|value| *value = 0.0);
 			}
 		}
 		Ok(state)

@@ -216,6 +216,13 @@ macro_rules! kat_suite {
 		$($target)* rms_weight_grad(&dy, &x, &r, heads, &mut dw, Start::Existing);
 		digest.add(&dw);
 		$answers.push(("biases_and_heads", digest.finish()));
+
+		let mut digest = Digest::new();
+		let mut x = $inputs.tensor(67, Some(100));
+		$($target)* scale(&mut x, 0.375);
+		$($target)* scale(&mut x, 1.1);
+		digest.add(&x);
+		$answers.push(("scale", digest.finish()));
 	}};
 }
 

@@ -94,6 +94,7 @@ broken! {
 	swiglu_backward(dh: &[f32], gate: &[f32], up: &[f32], d_gate: &mut [f32], d_up: &mut [f32]) -> (d_gate, d_up);
 	add_bias(x: &mut [f32], b: &[f32]) -> (x);
 	column_sums(dy: &[f32], db: &mut [f32], start: Start) -> (db);
+	scale(x: &mut [f32], factor: f32) -> (x);
 	add_assign(x: &mut [f32], y: &[f32]) -> (x);
 	sub(a: &[f32], b: &[f32], out: &mut [f32]) -> (out);
 	embedding_gather(table: &[f32], dim: usize, ids: &[u32], out: &mut [f32]) -> (out);

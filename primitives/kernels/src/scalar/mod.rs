@@ -13,6 +13,7 @@ mod optimizer;
 mod product;
 mod reduce;
 mod rope;
+mod scale;
 mod unfused;
 
 pub use activation::{add_assign, sub, swiglu_backward, swiglu_forward};
@@ -31,4 +32,5 @@ pub use optimizer::{adamw, clip_scale, nesterov};
 pub use product::{matmul_nn, matmul_nt, matmul_tn};
 pub use reduce::{tile_sum_squares, tile_sums, tree_sum, Lanes};
 pub use rope::{rope_backward, rope_forward};
+pub use scale::scale;
 pub use unfused::{attention_scores, counted, exp_sum, head_dots, row_max, score_back, softmax, weighted_keys, weighted_queries};

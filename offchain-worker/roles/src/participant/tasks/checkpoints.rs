@@ -20,9 +20,11 @@ impl Tasks {
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let (store, folder) = (self.content.store.clone(), self.content.checkpoint_folder(run));
 		let root = config.genesis_root;
+		self.content.base((run, &config), &moment.book.all()).await?;
 		let job = self.compute.run(move |state| {
 			let threads = state.threads();
-			let prepared = state.prepare(run, &config)?;
+			let mut prepared = state.prepare(run, &config)?;
+			prepared.load_base(&config, &store)?;
 			let checkpoint = Checkpoint::genesis(run, &config.model, &config.train, threads)?;
 			let found = checkpoint.header.root();
 			if found != root {
@@ -41,11 +43,13 @@ impl Tasks {
 		self.keep_tokenizer(moment).await?;
 		let (run, config) = (moment.run()?.id, moment.run()?.view.config.clone());
 		let folder = self.content.checkpoint_folder(run);
+		self.content.base((run, &config), &moment.book.all()).await?;
 		// The newest one before a restart may still be the newest one.
 		let (known, at, store) = (config.clone(), folder.clone(), self.content.store.clone());
 		let loaded = self.compute.run(move |state| {
 			let threads = state.threads();
-			let prepared = state.prepare(run, &known)?;
+			let mut prepared = state.prepare(run, &known)?;
+			prepared.load_base(&known, &store)?;
 			match Checkpoint::load(&at, prepared.engine.layout(), threads) {
 				Ok(Some(checkpoint)) if checkpoint.header.root() == root => {
 					// Others ask the store for it, and that may have lost it.

@@ -77,6 +77,7 @@ fn config() -> RunConfig {
 			aggregator: Aggregator::Mean,
 			validation_sequences: 1,
 			masked: false,
+			adapter: None,
 		},
 		genesis_root: H256::repeat_byte(0x90),
 		start: RunStart::Seed,
