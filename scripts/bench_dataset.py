@@ -1,0 +1,62 @@
+"""The other side of scripts/bench-dataset.sh: the text, and what Python makes of it.
+
+text OUT BYTES FOLDER     JSON lines of the Rust and Markdown files below FOLDER; when there are no more of them, again with the lines of each turned around
+python TEXT TOKENIZER OUT PROCESSES
+                          tokens of TEXT by `datasets` and `tokenizers`, in so many processes (or 1, and the library's threads), into the file OUT, as of
+                          nanoGPT's prepare.py
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+
+def text(out, most, folder):
+    files = sorted(path for ending in ("rs", "md") for path in pathlib.Path(folder).rglob(f"*.{ending}") if path.stat().st_size < 400_000)
+    written = 0
+    with open(out, "w", encoding="utf-8") as lines:
+        for turned in (False, True):
+            for path in files:
+                try:
+                    content = path.read_text(encoding="utf-8")
+                except UnicodeDecodeError:
+                    continue
+                if turned:
+                    content = "\n".join(reversed(content.split("\n")))
+                written += lines.write(json.dumps({"text": content}, ensure_ascii=False) + "\n")
+                if written >= int(most):
+                    return
+
+
+def python(source, tokenizer, out, processes):
+    import datasets
+    import numpy
+    from tokenizers import Tokenizer
+
+    processes = int(processes)
+    os.environ["TOKENIZERS_PARALLELISM"] = "true" if processes == 1 else "false"
+    datasets.disable_progress_bars()
+    tokenizer = Tokenizer.from_file(tokenizer)
+    tokenizer.encode_special_tokens = True
+    end = tokenizer.token_to_id("<|endoftext|>")
+
+    def tokens(batch):
+        encoded = tokenizer.encode_batch_fast(batch["text"], add_special_tokens=False)
+        return {"ids": [one.ids + [end] for one in encoded]}
+
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(out) or ".") as cache:
+        rows = datasets.load_dataset("json", data_files=source, split="train", cache_dir=cache)
+        rows = rows.map(tokens, batched=True, remove_columns=["text"], num_proc=processes if processes > 1 else None)
+        count = 0
+        with open(out, "wb") as file:
+            for batch in rows.with_format("arrow").iter(1000):
+                flat = batch["ids"].combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(numpy.uint32)
+                count += len(flat)
+                flat.tofile(file)
+    print(f"{count} tokens")
+
+
+if __name__ == "__main__":
+    {"text": text, "python": python}[sys.argv[1]](*sys.argv[2:])
