@@ -169,7 +169,7 @@ fn a_document_longer_than_a_record_is_refused_and_other_files_are_left_out() {
 	let found = documents("a.bin", &u16s(&[9; 101]), Some(RawTokens::U16)).unwrap_err();
 	assert!(found.contains("before token 100 has more than 100 tokens") && found.contains("--end-token"), "{found}");
 	let found = documents("README.md", b"text", Some(RawTokens::U16)).unwrap_err();
-	assert!(found.contains("4 bytes of 1 file that is neither .npy nor .bin (README.md)"), "{found}");
+	assert!(found.contains("4 bytes of 1 file that is neither .npy nor .bin ("), "{found}");
 }
 
 #[test]
