@@ -4,13 +4,19 @@ text OUT BYTES FOLDER     JSON lines of the Rust and Markdown files below FOLDER
 python TEXT TOKENIZER OUT PROCESSES
                           tokens of TEXT by `datasets` and `tokenizers`, in so many processes (or 1, and the library's threads), into the file OUT, as of
                           nanoGPT's prepare.py
+compare TEXT TOKENIZER FOLDER WORKER TURNS
+                          `dataset build`, and the two ways of Python, so many times in turn: MB/s and peak memory of each
 """
 
 import json
 import os
 import pathlib
+import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
+import time
 
 
 def text(out, most, folder):
@@ -58,5 +64,33 @@ def python(source, tokenizer, out, processes):
     print(f"{count} tokens")
 
 
+def measured(command):
+    """Seconds, and bytes of memory of the largest process, of a command."""
+    started = time.monotonic()
+    wrapper = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\nprint(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    memory = subprocess.run([sys.executable, "-c", wrapper, *command], check=True, stdout=subprocess.PIPE).stdout
+    return time.monotonic() - started, int(memory) * 1024
+
+
+def compare(source, tokenizer, folder, worker, turns):
+    size, cores = os.path.getsize(source), len(os.sched_getaffinity(0))
+    dataset, tokens = os.path.join(folder, "dataset"), os.path.join(folder, "tokens.bin")
+    build = [worker, "dataset", "build", "--corpus", source, "--tokenizer", tokenizer, "--out", dataset, "--tokens-per-shard", "4194304", "--held-out", "1"]
+    python = [sys.executable, os.path.abspath(__file__), "python", source, tokenizer, tokens]
+    ways = {"dataset build": build, "Python, threads": [*python, "1"], f"Python, {cores} processes": [*python, str(cores)]}
+    figures = {name: [] for name in ways}
+    for _ in range(int(turns)):
+        for name, command in ways.items():
+            shutil.rmtree(dataset, ignore_errors=True)
+            figures[name].append(measured(command))
+    print(f"{size / 1e6:.0f} MB, {cores} cores, {turns} turns: median (least to most)")
+    for name, turns_of in figures.items():
+        speeds = [size / 1e6 / seconds for seconds, _ in turns_of]
+        memory = max(memory for _, memory in turns_of) / 1e6
+        print(f"{name}: {statistics.median(speeds):.1f} ({min(speeds):.1f} to {max(speeds):.1f}) MB/s, peak {memory:.0f} MB")
+    shutil.rmtree(dataset, ignore_errors=True)
+    os.remove(tokens)
+
+
 if __name__ == "__main__":
-    {"text": text, "python": python}[sys.argv[1]](*sys.argv[2:])
+    {"text": text, "python": python, "compare": compare}[sys.argv[1]](*sys.argv[2:])
