@@ -38,11 +38,14 @@ pub(super) struct Chunk {
 	pub(super) end: u64,
 }
 
+/// Columns, with their numbers among those with values.
+pub(super) type Leaves = Vec<(usize, Leaf)>;
+
 /// Most columns that are found.
 const MOST_FOUND: usize = 64;
 
 /// The columns that `is_wanted`, with their numbers among those with values, and the names of the first ones of all.
-pub(super) fn find(footer: &[u8], is_wanted: impl Fn(&Leaf) -> bool) -> Result<(Vec<(usize, Leaf)>, Vec<String>), Refused> {
+pub(super) fn find(footer: &[u8], is_wanted: impl Fn(&Leaf) -> bool) -> Result<(Leaves, Vec<String>), Refused> {
 	let (mut found, mut names, mut count) = (Vec::new(), Vec::new(), 0usize);
 	// What is above, with the number of columns that are still to come in it.
 	let mut above: Vec<(Leaf, i64)> = Vec::new();
