@@ -83,6 +83,7 @@ def compare(source, tokenizer, folder, worker, turns):
         for name, command in ways.items():
             shutil.rmtree(dataset, ignore_errors=True)
             figures[name].append(measured(command))
+            print(f"{name}: {size / 1e6 / figures[name][-1][0]:.1f} MB/s", file=sys.stderr, flush=True)
     print(f"{size / 1e6:.0f} MB, {cores} cores, {turns} turns: median (least to most)")
     for name, turns_of in figures.items():
         speeds = [size / 1e6 / seconds for seconds, _ in turns_of]

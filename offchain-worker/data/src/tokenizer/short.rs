@@ -120,8 +120,9 @@ impl Short {
 				Some(Found::Blanks(end)) => before_word(text, at, end),
 				// What is no word is a piece up to the next one.
 				None => {
-					let places = text.char_indices().map(|(place, _)| place).skip_while(|place| *place <= at);
-					places.into_iter().find(|place| self.words.at(text, *place).is_some()).unwrap_or(text.len())
+					let rest = text.get(at..).unwrap_or_default().char_indices().skip(1);
+					let mut places = rest.map(|(place, _)| at.saturating_add(place));
+					places.find(|place| self.words.at(text, *place).is_some()).unwrap_or(text.len())
 				}
 			};
 			match text.get(at..end).filter(|word| !word.is_empty()) {
