@@ -1,4 +1,4 @@
-//! `dataset_build [MEGABYTES] [TOKENIZER]`: speed of building a dataset of so many MB of JSON lines, with each byte as a token or
+//! `dataset_build [MEGABYTES|FILE] [TOKENIZER]`: speed of building a dataset of so many MB of JSON lines, or those of a file, with each byte as a token or
 //! with a `tokenizer.json`.
 
 use neuroshard_data::{
@@ -10,19 +10,38 @@ use std::{
 	error::Error,
 	fs::File,
 	io::{BufWriter, Write},
-	path::Path,
+	path::{Path, PathBuf},
 	time::Instant,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
 	let mut arguments = std::env::args().skip(1);
-	let megabytes: u64 = arguments.next().map_or(Ok(200), |number| number.parse())?;
+	let text = arguments.next().unwrap_or_else(|| "200".into());
 	let tokenizer = match arguments.next() {
 		Some(path) => Tokenizer::open(Path::new(&path), None, false)?,
 		None => Tokenizer::bytes(),
 	};
 	let folder = tempfile::tempdir()?;
-	let path = folder.path().join("text.jsonl");
+	let path = match text.parse::<u64>() {
+		Ok(megabytes) => write(megabytes, folder.path().join("text.jsonl"))?,
+		Err(_) => text.into(),
+	};
+	let bytes = path.metadata()?.len();
+	let corpus = path_corpus(&path, CorpusLimits { total_bytes: u64::MAX, ..CorpusLimits::default() })?;
+	for memory_bytes in [1 << 30, 32 << 20] {
+		let options = BuildOptions { tokens_per_shard: 1 << 22, held_out: 1, memory_bytes, ..BuildOptions::default() };
+		let started = Instant::now();
+		let built = build(&corpus, &tokenizer, &options, &folder.path().join(format!("{memory_bytes}")))?;
+		let seconds = started.elapsed().as_secs_f64();
+		let shards = built.dataset.manifest.shape.shard_count;
+		let speed = bytes as f64 / 1e6 / seconds;
+		println!("{:.0} MB in {} MiB of memory: {seconds:.1} s, {speed:.0} MB/s, {shards} shards", bytes as f64 / 1e6, memory_bytes >> 20);
+	}
+	Ok(())
+}
+
+/// Writes so many MB of lines.
+fn write(megabytes: u64, path: PathBuf) -> Result<PathBuf, Box<dyn Error>> {
 	let mut file = BufWriter::new(File::create(&path)?);
 	let (mut bytes, mut number) = (0u64, 0u64);
 	while bytes < megabytes.saturating_mul(1_000_000) {
@@ -36,17 +55,5 @@ fn main() -> Result<(), Box<dyn Error>> {
 		file.write_all(line.as_bytes())?;
 	}
 	file.flush()?;
-	drop(file);
-
-	let corpus = path_corpus(&path, CorpusLimits { total_bytes: u64::MAX, ..CorpusLimits::default() })?;
-	for memory_bytes in [1 << 30, 32 << 20] {
-		let options = BuildOptions { tokens_per_shard: 1 << 22, held_out: 1, memory_bytes, ..BuildOptions::default() };
-		let started = Instant::now();
-		let built = build(&corpus, &tokenizer, &options, &folder.path().join(format!("{memory_bytes}")))?;
-		let seconds = started.elapsed().as_secs_f64();
-		let shards = built.dataset.manifest.shape.shard_count;
-		let speed = bytes as f64 / 1e6 / seconds;
-		println!("{megabytes} MB in {} MiB of memory: {seconds:.1} s, {speed:.0} MB/s, {shards} shards", memory_bytes >> 20);
-	}
-	Ok(())
+	Ok(path)
 }

@@ -5,7 +5,7 @@
 
 use super::{
 	chats::Chats,
-	corpus::{Amount, Corpus, Found},
+	corpus::{ids, Amount, Corpus, Found},
 	dataset::{dataset_root, Dataset, TOKENIZER_FILE},
 	filter::Filter,
 	judge,
@@ -175,9 +175,14 @@ pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &Buil
 	let mut mixture = Vec::new();
 	let listed = thread::scope(|scope| {
 		let hashed = sources.is_some().then(|| scope.spawn(|| sources::hashes(&opened)));
+		let maker = match &options.chats {
+			_ if corpus.pretokenized().is_some() => Maker::Tokens(tokenizer),
+			Some(chats) => Maker::Chats(chats),
+			None => Maker::Text(tokenizer),
+		};
 		(manifest.bytes, mixture) = match corpus.weights() {
-			[] => (tokenize(documents, tokenizer, options, &mut found, &mut |encoded| shards.push(&encoded.tokens))?, Vec::new()),
-			weights => mix(documents, tokenizer, options, &mut found, Mixture::new(&runs, weights)?, &mut shards)?,
+			[] => (tokenize(documents, &maker, options, &mut found, &mut |encoded| shards.push(&encoded.tokens))?, Vec::new()),
+			weights => mix(documents, &maker, options, &mut found, Mixture::new(&runs, weights)?, &mut shards)?,
 		};
 		let ended = || Err(DataError::Invalid("the thread that hashes the sources has ended".into()));
 		hashed.map(|thread| thread.join().unwrap_or_else(|_| ended())).transpose()
@@ -213,6 +218,32 @@ pub(crate) fn write_files(corpus: &Corpus, tokenizer: &Tokenizer, options: &Buil
 /// A document, and the number of its part of the corpus.
 type Text = (String, u32);
 
+/// What makes tokens of a document.
+enum Maker<'a> {
+	Text(&'a Tokenizer),
+	Chats(&'a Chats),
+	/// It has them already, and the tokenizer says how much text they are.
+	Tokens(&'a Tokenizer),
+}
+
+impl Maker<'_> {
+	/// Appends the tokens of a document, and returns its bytes of text.
+	fn make(&self, document: &str, tokens: &mut Vec<u32>) -> Result<usize, TokenizerError> {
+		match self {
+			Self::Text(tokenizer) => tokenizer.encode(document, tokens)?,
+			Self::Chats(chats) => chats.encode(document, tokens),
+			Self::Tokens(tokenizer) => {
+				let start = tokens.len();
+				tokens.extend(ids(document));
+				let bytes = tokenizer.text_bytes(tokens.get(start..).unwrap_or_default())?;
+				tokens.push(tokenizer.tokens().end);
+				return Ok(bytes);
+			}
+		}
+		Ok(document.len())
+	}
+}
+
 /// Tokens of some documents.
 struct Encoded {
 	tokens: Vec<u32>,
@@ -224,7 +255,7 @@ struct Encoded {
 /// those that have tokens.
 fn tokenize(
 	mut documents: Merge,
-	tokenizer: &Tokenizer,
+	maker: &Maker<'_>,
 	options: &BuildOptions,
 	found: &mut Found,
 	take: &mut dyn FnMut(&Encoded) -> Result<(), DataError>,
@@ -242,7 +273,7 @@ fn tokenize(
 		hand(batch)
 	};
 	let mut bytes = 0u64;
-	in_order(options.threads, deal, |batch| encode(&batch, tokenizer, options), &mut |encoded: Result<Encoded, TokenizerError>| {
+	in_order(options.threads, deal, |batch| encode(&batch, maker, options), &mut |encoded: Result<Encoded, TokenizerError>| {
 		let encoded = encoded.map_err(|source| DataError::Tokenizer { path: TOKENIZER_FILE.into(), source })?;
 		bytes = encoded.documents.iter().fold(bytes, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
 		take(&encoded)
@@ -250,18 +281,14 @@ fn tokenize(
 	Ok(bytes)
 }
 
-fn encode(batch: &[Text], tokenizer: &Tokenizer, options: &BuildOptions) -> Result<Encoded, TokenizerError> {
+fn encode(batch: &[Text], maker: &Maker<'_>, options: &BuildOptions) -> Result<Encoded, TokenizerError> {
 	let mut encoded = Encoded { tokens: Vec::new(), documents: Vec::with_capacity(batch.len()) };
 	for (text, part) in batch {
 		let start = encoded.tokens.len();
-		match &options.chats {
-			Some(chats) => chats.encode(text, &mut encoded.tokens),
-			None => tokenizer.encode(text, &mut encoded.tokens)?,
-		}
-		let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+		let bytes = u64::try_from(maker.make(text, &mut encoded.tokens)?).unwrap_or(u64::MAX);
 		let has_tokens = encoded.tokens.len() > start;
 		encoded.documents.push((*part, if has_tokens { bytes } else { 0 }, encoded.tokens.len()));
-		options.meter.add_tokenized(bytes);
+		options.meter.add_tokenized(u64::try_from(text.len()).unwrap_or(u64::MAX));
 	}
 	Ok(encoded)
 }
@@ -269,13 +296,13 @@ fn encode(batch: &[Text], tokenizer: &Tokenizer, options: &BuildOptions) -> Resu
 /// As [`tokenize`], of a mixture: into shards. Returns the bytes of the documents that are in it, and what each source has given.
 fn mix(
 	documents: Merge,
-	tokenizer: &Tokenizer,
+	maker: &Maker<'_>,
 	options: &BuildOptions,
 	found: &mut Found,
 	mut mixture: Mixture,
 	shards: &mut Shards,
 ) -> Result<(u64, Vec<Given>), DataError> {
-	tokenize(documents, tokenizer, options, found, &mut |encoded| {
+	tokenize(documents, maker, options, found, &mut |encoded| {
 		let mut start = 0;
 		for (part, bytes, end) in &encoded.documents {
 			mixture.push(*part, *bytes, encoded.tokens.get(start..*end).unwrap_or_default())?;

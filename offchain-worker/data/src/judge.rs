@@ -6,7 +6,7 @@
 
 use super::{
 	build::BuildOptions,
-	corpus::{pieces, Amount, Corpus, Found, Reason},
+	corpus::{pieces, with_line_feeds, Amount, Corpus, Found, LineEnds, Reason},
 	filter::{refusal, Filter},
 	minhash::{signature, NearDuplicates, Signature},
 	parallel::in_order,
@@ -62,9 +62,9 @@ pub(super) fn read(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Re
 		})?;
 		hand((batch, room.place(held))).map(|()| found)
 	};
-	let document_bytes = corpus.limits().document_bytes;
+	let (document_bytes, line_ends) = (corpus.limits().document_bytes, corpus.line_ends());
 	let look = |(batch, place): Texts| -> (Vec<(u32, Judged)>, Place) {
-		let judge = |(text, file): (String, u32)| (file, judge(&text, file, document_bytes, filters, *near_duplicates));
+		let judge = |(text, file): (String, u32)| (file, judge(&text, file, (document_bytes, line_ends), filters, *near_duplicates));
 		(batch.into_iter().map(judge).collect(), place)
 	};
 	let mut found = in_order(*threads, deal, look, &mut |(batch, _place): (Vec<(u32, Judged)>, _)| {
@@ -99,13 +99,15 @@ pub(super) fn read(corpus: &Corpus, options: &BuildOptions, folder: &Path) -> Re
 	Ok((Merge::new(sorter.finish()?, gone), found))
 }
 
-fn judge(text: &str, file: u32, document_bytes: u64, filters: &[Filter], near_duplicates: bool) -> Judged {
-	if let Some((filter, reason)) = refusal(filters, text) {
+fn judge(text: &str, file: u32, (document_bytes, line_ends): (u64, LineEnds), filters: &[Filter], near_duplicates: bool) -> Judged {
+	// Filters know lines that end with line feeds.
+	let lines = with_line_feeds(text);
+	if let Some((filter, reason)) = refusal(filters, &lines) {
 		return Judged::Refused(filter, reason, u64::try_from(text.len()).unwrap_or(u64::MAX));
 	}
-	let signature = if near_duplicates { signature(text) } else { None };
+	let signature = if near_duplicates { signature(&lines) } else { None };
 	let hashed = signature.map(|signature| (super::blake2_256(text.trim_end().as_bytes()).0, signature));
-	let documents = pieces(text, document_bytes).filter(|piece| !piece.trim_end().is_empty());
+	let documents = pieces(text, document_bytes, line_ends).filter(|piece| !piece.trim_end().is_empty());
 	Judged::Documents(documents.map(|piece| Sorted::new(piece, file)).collect(), hashed)
 }
 

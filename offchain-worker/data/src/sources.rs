@@ -5,7 +5,7 @@
 
 use super::{
 	build::{write_files, BuildOptions},
-	corpus::{below, Corpus, CorpusLimits, InvalidUtf8, Part},
+	corpus::{below, Corpus, CorpusLimits, InvalidUtf8, LineEnds, Part, Pretokenized},
 	dataset::tokenizer_of,
 	filter::Filter,
 	manifest::{hash_text, DatasetManifest},
@@ -14,7 +14,7 @@ use super::{
 	DataError,
 };
 use neuroshard_support::json_file;
-use neuroshard_types::H256;
+use neuroshard_types::{dataset::TextTokens, H256};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{
@@ -78,6 +78,12 @@ pub struct Recipe {
 	pub column: String,
 	/// What became of text that is not UTF-8.
 	pub invalid_utf8: InvalidUtf8,
+	/// What became of the ends of lines; without it, line feeds.
+	#[serde(default = "line_feeds", skip_serializing_if = "is_line_feeds")]
+	pub line_ends: LineEnds,
+	/// How tokens were read, if files held tokens.
+	#[serde(default, skip_serializing_if = "Option::is_none")]
+	pub pretokenized: Option<Pretokenized>,
 	/// Most bytes of text; without it, all.
 	#[serde(default, skip_serializing_if = "Option::is_none")]
 	pub max_bytes: Option<u64>,
@@ -106,6 +112,14 @@ pub struct Recipe {
 	pub held_out: u32,
 }
 
+fn line_feeds() -> LineEnds {
+	LineEnds::Lf
+}
+
+fn is_line_feeds(line_ends: &LineEnds) -> bool {
+	*line_ends == LineEnds::Lf
+}
+
 impl Sources {
 	/// What is known before anything is read; nothing for a corpus that is not files alone.
 	pub(crate) fn of(corpus: &Corpus, tokenizer: &Tokenizer, options: &BuildOptions, vocab: u32) -> Option<Self> {
@@ -119,6 +133,8 @@ impl Sources {
 			corpus: corpus.parts()?,
 			column: corpus.column().to_owned(),
 			invalid_utf8: corpus.invalid_utf8(),
+			line_ends: corpus.line_ends(),
+			pretokenized: corpus.pretokenized(),
 			max_bytes: (total_bytes < u64::MAX).then_some(total_bytes),
 			document_bytes,
 			record_bytes,
@@ -168,11 +184,16 @@ impl Sources {
 		}
 	}
 
-	fn corpus(&self, folder: &Path) -> Result<Corpus, DataError> {
-		let Recipe { corpus, column, invalid_utf8, max_bytes, document_bytes, record_bytes, .. } = &self.recipe;
+	fn corpus(&self, folder: &Path, tokens: TextTokens) -> Result<Corpus, DataError> {
+		let Recipe { corpus, column, invalid_utf8, line_ends, pretokenized, max_bytes, document_bytes, record_bytes, .. } = &self.recipe;
 		let limits =
 			CorpusLimits { total_bytes: max_bytes.unwrap_or(u64::MAX), document_bytes: *document_bytes, record_bytes: *record_bytes };
-		Ok(Corpus::of_parts(folder, corpus, limits)?.with_column(column).with_invalid_utf8(*invalid_utf8))
+		let corpus =
+			Corpus::of_parts(folder, corpus, limits)?.with_column(column).with_invalid_utf8(*invalid_utf8).with_line_ends(*line_ends);
+		Ok(match pretokenized {
+			Some(pretokenized) => corpus.with_pretokenized(*pretokenized, tokens),
+			None => corpus,
+		})
 	}
 }
 
@@ -197,7 +218,7 @@ pub fn verify(folder: &Path, sources: &Path, options: &BuildOptions) -> Result<(
 	let (name, licence) = (manifest.name.clone(), manifest.licence.clone());
 	let (filters, near_duplicates) = (listed.recipe.filters.clone(), listed.recipe.near_duplicates);
 	let options = BuildOptions { filters, near_duplicates, name, licence, tokens_per_shard, held_out, vocab, ..options.clone() };
-	let made = place::aside(folder, |aside| write_files(&listed.corpus(sources)?, &tokenizer, &options, aside))?;
+	let made = place::aside(folder, |aside| write_files(&listed.corpus(sources, tokenizer.tokens())?, &tokenizer, &options, aside))?;
 	let mut found = made.manifest;
 	let Some(again) = made.sources else { return Err(DataError::Invalid("only what was made of files alone is made again".into())) };
 	if again.files != listed.files {

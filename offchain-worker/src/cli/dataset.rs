@@ -46,7 +46,7 @@ pub(super) enum DatasetCommand {
 impl DatasetCommand {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		match self {
-			Self::Build(command) => command.run(),
+			Self::Build(command) => command.run().await,
 			Self::Verify(command) => command.run(common).await,
 			Self::Register(command) => command.run(common).await,
 			Self::Activate { dataset } => dataset_chain::activate(common, dataset).await,

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use neuroshard_data::{
 	build::{build, rebuild, BuildOptions, DEFAULT_MEMORY_BYTES},
 	chats::Chats,
+	corpus::{Pretokenized, RawTokens},
 	filter::Filter,
 	meter::{Meter, Progress, Step},
 	mixture::Given,
@@ -77,8 +78,15 @@ pub(super) struct Build {
 	/// Take special tokens that the text names as such; without it, they are text like any other.
 	#[arg(long, requires = "tokenizer")]
 	special_tokens: bool,
-	/// Take lines of JSON lines as conversations, with `messages` of a `role` and a `content` each, and with `tools` if the template has a use for them.
-	/// Of the tokens that the tokenizer's chat template makes of them, only those that the assistant says are targets of the loss.
+	/// Take files as tokens of this tokenizer, as they are: .npy of one dimension, and .bin as llm.c writes it, or nanoGPT. Each document is what is between
+	/// two tokens that end one.
+	#[arg(long, requires = "tokenizer", conflicts_with_all = ["chats", "special_tokens", "filter", "near_duplicates", "document_bytes", "column"])]
+	pretokenized: bool,
+	/// Width of the tokens in .bin files without a header.
+	#[arg(long, value_name = "WIDTH", value_enum, requires = "pretokenized")]
+	raw_tokens: Option<Width>,
+	/// Take records as conversations, with `messages` of a `role` and a `content` each: lines of JSON lines, with `tools` if the template has a use for them,
+	/// or the column `messages` or `conversations`, or --column, of Parquet and, as JSON, of CSV. Of the tokens that the tokenizer's chat template makes of them, only those that the assistant says are targets of the loss.
 	#[arg(long, conflicts_with_all = ["special_tokens", "filter", "near_duplicates"])]
 	chats: bool,
 	/// A file of the chat template; without it, the one beside the tokenizer.
@@ -95,6 +103,15 @@ pub(super) struct Build {
 	/// Threads that make tokens; without it, one for each core.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
+}
+
+/// How a token is written, little-endian.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Width {
+	/// In two bytes.
+	U16,
+	/// In four bytes.
+	U32,
 }
 
 /// A filter, as datatrove calls it.
@@ -121,13 +138,24 @@ impl Named {
 }
 
 impl Build {
-	pub(super) fn run(self) -> Result<u8, CliError> {
-		let corpus = self.reading.corpus(&self.mix, Some(&self.out))?;
+	pub(super) async fn run(self) -> Result<u8, CliError> {
+		if self.pretokenized && self.reading.corpus.is_empty() && self.mix.is_empty() {
+			return Err(CliError::Invalid("--pretokenized: name the files of tokens with --corpus or --mix".into()));
+		}
+		let corpus = self.reading.corpus(&self.mix, Some(&self.out)).await?;
 		let corpus = if self.chats { corpus.with_records() } else { corpus };
 		let tokenizer = match &self.tokenizer {
 			None => Tokenizer::bytes(),
 			Some(path) => Tokenizer::open(path, self.end_token.as_deref(), self.special_tokens)
 				.map_err(|source| DataError::Tokenizer { path: path.clone(), source })?,
+		};
+		let raw = self.raw_tokens.map(|width| match width {
+			Width::U16 => RawTokens::U16,
+			Width::U32 => RawTokens::U32,
+		});
+		let corpus = match self.pretokenized {
+			true => corpus.with_pretokenized(Pretokenized { raw }, tokenizer.tokens()),
+			false => corpus,
 		};
 		let chats = self.chats.then(|| self.conversations(&tokenizer)).transpose()?.map(Arc::new);
 		let defaults = BuildOptions::default();

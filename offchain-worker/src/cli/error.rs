@@ -6,6 +6,7 @@ use neuroshard_chain_client::{keys::KeyError, ChainError, Neuro};
 use neuroshard_data::DataError;
 use neuroshard_disputes::answers::{ChallengeError, PlayerError, TranscriptStoreError};
 use neuroshard_gateway::GatewayError;
+use neuroshard_hub::HubError;
 use neuroshard_inference::{
 	eval::EvalError,
 	generate::GenerateError,
@@ -205,6 +206,9 @@ pub enum CliError {
 	/// Dataset.
 	#[error(transparent)]
 	Data(#[from] DataError),
+	/// Hugging Face's hub, or its cache.
+	#[error(transparent)]
+	Hub(#[from] HubError),
 	/// Content store.
 	#[error(transparent)]
 	Store(#[from] StoreError),

@@ -21,6 +21,7 @@ mod export;
 mod gateway;
 mod generate;
 mod hold;
+mod hub;
 mod key;
 mod leave;
 mod local;
@@ -202,9 +203,9 @@ pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 		Command::Run(command) => command.run(&common).await,
 		Command::Leave(command) => command.run(&common).await,
 		Command::Status(command) => command.run(&common).await,
-		Command::Tokenizer(command) => command.run(),
+		Command::Tokenizer(command) => command.run().await,
 		Command::Dataset(command) => command.run(&common).await,
-		Command::Model(command) => command.run(),
+		Command::Model(command) => command.run().await,
 		Command::Push(command) => command.run().await,
 		Command::Train(command) => command.run(&common).await,
 		Command::Replay(command) => Ok(command.run(&common).await),

@@ -1,6 +1,6 @@
 //! `model import`.
 
-use super::{export::refuse_occupied, CliError, ModelFile};
+use super::{export::refuse_occupied, hub::Fetching, CliError, ModelFile};
 use clap::{Args, Subcommand};
 use neuroshard_inference::{import, Imported, ModelError};
 use neuroshard_roles::write_model;
@@ -14,16 +14,17 @@ pub(super) enum ModelCommand {
 }
 
 impl ModelCommand {
-	pub(super) fn run(self) -> Result<u8, CliError> {
+	pub(super) async fn run(self) -> Result<u8, CliError> {
 		match self {
-			Self::Import(command) => command.run(),
+			Self::Import(command) => command.run().await,
 		}
 	}
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
-	/// Folder of the model: config.json and safetensors, in f32 or in 16 bits. Its tokenizer goes into the dataset.
+	/// Folder of the model: config.json and safetensors, in f32 or in 16 bits; or hf://OWNER/NAME[@REVISION] for one of Hugging Face's hub. Its tokenizer
+	/// goes into the dataset.
 	#[arg(long, value_name = "DIR")]
 	model: PathBuf,
 	/// Where the checkpoint goes: a new or empty folder.
@@ -35,9 +36,10 @@ pub(super) struct Import {
 }
 
 impl Import {
-	fn run(self) -> Result<u8, CliError> {
+	async fn run(self) -> Result<u8, CliError> {
 		refuse_occupied(&self.out, self.force)?;
-		let imported = import(&self.model, &self.out, hardware::threads(None)).map_err(ModelError::from)?;
+		let model = Fetching::default().model(&self.model).await?;
+		let imported = import(&model, &self.out, hardware::threads(None)).map_err(ModelError::from)?;
 		write_model(&self.out, &imported.model)?;
 		println!("checkpoint {:?} in {}: {}", imported.header.root(), self.out.display(), said(&imported));
 		println!("{}", section(&imported)?);

@@ -1,11 +1,11 @@
 //! Options about text that is read, and what is said of it.
 
-use super::CliError;
+use super::{hub::Fetching, CliError};
 use clap::{Args, ValueEnum};
 use neuroshard_data::{
 	corpus::{
-		mixed_corpus, paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, DEFAULT_COLUMN, DEFAULT_CORPUS_BYTES,
-		DEFAULT_DOCUMENT_BYTES, DEFAULT_RECORD_BYTES, LEAST_DOCUMENT_BYTES,
+		mixed_corpus, paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, LineEnds, DEFAULT_COLUMN,
+		DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, DEFAULT_RECORD_BYTES, LEAST_DOCUMENT_BYTES,
 	},
 	DataError,
 };
@@ -16,8 +16,9 @@ use std::{
 
 #[derive(Debug, Args)]
 pub(super) struct Reading {
-	/// Files, folders, patterns such as 'texts/*.jsonl.gz', or - for standard input; without it, the sources and READMEs of the crates in the
-	/// cargo registry. Text, JSON lines, JSON arrays, CSV, TSV and Parquet are read, also in gzip, Zstandard, xz and tar.
+	/// Files, folders, patterns such as 'texts/*.jsonl.gz', hf://datasets/OWNER/NAME[@REVISION][/PATH] for those of Hugging Face's hub, or - for standard
+	/// input; without it, the sources and READMEs of the crates in the cargo registry. Text, JSON lines, JSON arrays, CSV, TSV and Parquet are read, also
+	/// in gzip, Zstandard, xz and tar.
 	#[arg(long, value_name = "PATH", num_args = 1..)]
 	pub(super) corpus: Vec<PathBuf>,
 	/// Column or field of records that has the text. In JSON and Parquet, points lead into objects, as in meta.text.
@@ -26,6 +27,9 @@ pub(super) struct Reading {
 	/// What becomes of text that is not UTF-8.
 	#[arg(long, value_name = "WHAT", value_enum, default_value_t = Invalid::Skip)]
 	invalid_utf8: Invalid,
+	/// What becomes of the ends of lines.
+	#[arg(long, value_name = "WHAT", value_enum, default_value_t = Ends::Keep)]
+	line_ends: Ends,
 	/// Most bytes of text; without it, all of --corpus, or 8 MiB of the cargo registry.
 	#[arg(long, value_name = "BYTES")]
 	max_bytes: Option<u64>,
@@ -66,38 +70,57 @@ enum Invalid {
 	Replace,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Ends {
+	/// Nothing: they are part of the text.
+	Keep,
+	/// Each becomes a line feed.
+	Lf,
+}
+
 impl Reading {
-	/// The corpus that is asked for, or the mixture `mix` if it is one, without what is below `out`.
-	pub(super) fn corpus(&self, mix: &[Weighted], out: Option<&Path>) -> Result<Corpus, CliError> {
+	/// The corpus that is asked for, or the mixture `mix` if it is one, without what is below `out`. What the hub has is fetched.
+	pub(super) async fn corpus(&self, mix: &[Weighted], out: Option<&Path>) -> Result<Corpus, CliError> {
 		let most = if self.corpus.is_empty() && mix.is_empty() { DEFAULT_CORPUS_BYTES } else { u64::MAX };
 		let limits = CorpusLimits {
 			total_bytes: self.max_bytes.unwrap_or(most),
 			document_bytes: self.document_bytes,
 			record_bytes: self.record_bytes,
 		};
-		let mixed: Vec<(u64, PathBuf)> = mix.iter().map(|Weighted { weight, path }| (*weight, path.clone())).collect();
-		let (option, named) = match mixed.is_empty() {
-			true => ("--corpus", self.corpus.clone()),
-			false => ("--mix", mixed.iter().map(|(_, path)| path.clone()).collect()),
+		let option = if mix.is_empty() { "--corpus" } else { "--mix" };
+		let mut hub = Fetching::default();
+		let mut named = Vec::new();
+		for path in &self.corpus {
+			named.extend(hub.paths(path).await?);
+		}
+		let mut mixed = Vec::new();
+		for Weighted { weight, path } in mix {
+			mixed.push((*weight, hub.paths(path).await?));
+		}
+		named.extend(mixed.iter().flat_map(|(_, paths)| paths).cloned());
+		let corpus = match (named.is_empty(), mixed.is_empty()) {
+			(true, _) => Ok(registry_corpus(&cargo_home()?, limits)),
+			(_, true) => paths_corpus(&named, limits, out),
+			_ => mixed_corpus(&mixed, limits, out),
 		};
-		let corpus =
-			match named.is_empty() {
-				true => registry_corpus(&cargo_home()?, limits),
-				false => if mixed.is_empty() { paths_corpus(&named, limits, out) } else { mixed_corpus(&mixed, limits, out) }.map_err(
-					|error| match error {
-						DataError::Io { path, source } if named.contains(&path) => {
-							CliError::Invalid(format!("{option} {}: {source}", path.display()))
-						}
-						error => error.into(),
-					},
-				)?,
-			};
+		let corpus = corpus.map_err(|error| match error {
+			DataError::Io { path, source } if named.contains(&path) => CliError::Invalid(format!("{option} {}: {source}", path.display())),
+			error => error.into(),
+		})?;
+		let corpus = match hub.source() {
+			Some(source) => corpus.with_source(source),
+			None => corpus,
+		};
+		let line_ends = match self.line_ends {
+			Ends::Keep => LineEnds::Keep,
+			Ends::Lf => LineEnds::Lf,
+		};
 		let invalid_utf8 = match self.invalid_utf8 {
 			Invalid::Refuse => InvalidUtf8::Refuse,
 			Invalid::Skip => InvalidUtf8::Skip,
 			Invalid::Replace => InvalidUtf8::Replace,
 		};
-		Ok(corpus.with_column(&self.column).with_invalid_utf8(invalid_utf8))
+		Ok(corpus.with_column(&self.column).with_invalid_utf8(invalid_utf8).with_line_ends(line_ends))
 	}
 }
 

@@ -20,9 +20,9 @@ pub(super) enum TokenizerCommand {
 }
 
 impl TokenizerCommand {
-	pub(super) fn run(self) -> Result<u8, CliError> {
+	pub(super) async fn run(self) -> Result<u8, CliError> {
 		match self {
-			Self::Train(command) => command.run(),
+			Self::Train(command) => command.run().await,
 		}
 	}
 }
@@ -43,7 +43,7 @@ pub(super) struct Train {
 }
 
 impl Train {
-	fn run(self) -> Result<u8, CliError> {
+	async fn run(self) -> Result<u8, CliError> {
 		let Self { reading, vocab, out, force } = self;
 		if !force && out.symlink_metadata().is_ok() {
 			return Err(CliError::Invalid(format!(
@@ -51,7 +51,7 @@ impl Train {
 				out.display()
 			)));
 		}
-		let (documents, found) = reading.corpus(&[], None)?.texts()?;
+		let (documents, found) = reading.corpus(&[], None).await?.texts()?;
 		let failed = |source| DataError::Tokenizer { path: out.clone(), source };
 		let file = train::train(documents.iter().map(String::as_str), vocab).map_err(failed)?;
 		write_atomically(&out, &file).map_err(CliError::file(&out))?;

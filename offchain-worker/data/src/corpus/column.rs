@@ -4,7 +4,7 @@ use super::reader::{At, Reader};
 use super::{Format, Reason};
 use crate::DataError;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// So many records may be without the column before it is clear that none has it.
 const WITHOUT: u64 = 1_000;
@@ -88,6 +88,14 @@ pub(super) fn no_column<T: AsRef<str>>(column: &str, names: &[T], at: &At<'_>) -
 		told.push("..".into());
 	}
 	DataError::NoColumn { place: at.name.to_owned(), column: column.to_owned(), columns: told }
+}
+
+/// A conversation in a column, as an object: a list is one of messages.
+pub(super) fn conversation(text: &str) -> Cow<'_, str> {
+	match text.trim_start().starts_with('[') {
+		true => Cow::Owned(format!("{{\"messages\":{text}}}")),
+		false => Cow::Borrowed(text),
+	}
 }
 
 /// Picks the value out of a JSON object. Nothing else of it is held.

@@ -16,6 +16,8 @@ pub enum Format {
 	Table,
 	/// Parquet.
 	Parquet,
+	/// Tokens.
+	Tokens,
 }
 
 impl Format {
@@ -26,6 +28,7 @@ impl Format {
 			Self::JsonArray => "JSON",
 			Self::Table => "CSV or TSV",
 			Self::Parquet => "Parquet",
+			Self::Tokens => "tokens",
 		}
 	}
 }
@@ -37,7 +40,7 @@ pub struct Taken {
 	pub files: u64,
 	/// Documents.
 	pub documents: u64,
-	/// Bytes of the documents.
+	/// Bytes of the documents: of tokens, four each.
 	pub bytes: u64,
 }
 
@@ -90,7 +93,11 @@ impl Found {
 			let Taken { files, documents, bytes } = taken;
 			let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
 			let documents = if *documents == 1 { "1 document".to_owned() } else { format!("{documents} documents") };
-			format!("{files} of {}: {documents}, {bytes} bytes", format.words())
+			let amount = match format {
+				Format::Tokens => format!("{} tokens", bytes.checked_div(4).unwrap_or_default()),
+				_ => format!("{bytes} bytes"),
+			};
+			format!("{files} of {}: {documents}, {amount}", format.words())
 		};
 		self.taken.iter().filter(|(_, taken)| taken.documents > 0).map(line).collect()
 	}

@@ -30,6 +30,8 @@ pub enum Reason {
 	Packed,
 	/// The file holds records in a format that is not read.
 	Records,
+	/// Tokens are read, and the file is none of them by its name.
+	NoTokens,
 	/// The record has nothing in the column, or something else than text.
 	NoText,
 	/// The file stands for one in Git's store for large files.
@@ -69,6 +71,7 @@ impl Reason {
 			}
 			Self::Packed => ["file that is packed in a way that is not read", "files that are packed in a way that is not read"],
 			Self::Records => ["file of records in a format that is not read", "files of records in a format that is not read"],
+			Self::NoTokens => ["file that is neither .npy nor .bin", "files that are neither .npy nor .bin"],
 			Self::NoText => ["record without text in the column", "records without text in the column"],
 			Self::Pointer => ["Git LFS pointer in place of a file", "Git LFS pointers in place of files"],
 			Self::Repeated => ["document that is blank, or equal to another one", "documents that are blank, or equal to another one"],

@@ -6,7 +6,8 @@
 //!
 //! - Which files: `walk` (those below a folder), `part` (what was named, and its place in a folder above all), `registry` (those of crates).
 //! - What is in them: `kind` (which format), `reader` (a file's documents), `inflate` (compressed files), `archive` (tar).
-//! - Formats: `text`, `lines` (JSON lines), `array` (JSON), `table` (CSV), `parquet`; `column` is what those of records have in common.
+//! - Formats: `text`, `lines` (JSON lines), `array` (JSON), `table` (CSV), `parquet`; `column` is what those of records have in common. `tokens` are files
+//!   that are read as tokens.
 //! - What is said of it: `found` (what was read), `left_out` (what was not, and why).
 
 mod archive;
@@ -23,18 +24,22 @@ mod reader;
 mod registry;
 mod table;
 mod text;
+mod tokens;
 mod walk;
 
 pub use found::{Format, Found, Taken};
 pub use left_out::{Amount, Left, LeftOut, Reason};
 pub(crate) use part::below;
 pub use part::Part;
+pub use tokens::{Pretokenized, RawTokens};
+pub(crate) use {text::with_line_feeds, tokens::ids};
 
 use crate::{
 	meter::Meter,
 	mixture::{MOST_SOURCES, MOST_WEIGHT},
 	DataError,
 };
+use neuroshard_types::dataset::TextTokens;
 use part::Input;
 use reader::{Reader, Share};
 use serde::{Deserialize, Serialize};
@@ -54,6 +59,8 @@ pub const DEFAULT_RECORD_BYTES: u64 = 64 << 20;
 pub const LEAST_DOCUMENT_BYTES: u64 = 4;
 /// Field of records that has the text, unless told otherwise.
 pub const DEFAULT_COLUMN: &str = "text";
+/// Columns of records that have a conversation, unless told otherwise: the first one that is there.
+pub const CHAT_COLUMNS: [&str; 2] = ["messages", "conversations"];
 /// Path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
@@ -87,10 +94,21 @@ pub enum InvalidUtf8 {
 	Replace,
 }
 
+/// What becomes of the ends of lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LineEnds {
+	/// They stay as they are.
+	#[default]
+	Keep,
+	/// Each becomes a line feed: a carriage return with one behind it, and one alone.
+	Lf,
+}
+
 /// A text of the corpus.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
-	/// Neither empty nor blank; its lines end with line feeds.
+	/// Neither empty nor blank. Of a file of tokens, a character for each.
 	pub text: &'a str,
 	/// Number of its file, by which [`Found`] knows the name.
 	pub file: u32,
@@ -109,6 +127,9 @@ pub struct Corpus {
 	/// Whether documents are whole records.
 	records: bool,
 	invalid_utf8: InvalidUtf8,
+	line_ends: LineEnds,
+	/// How tokens are read, and those of the tokenizer that made them, where files hold tokens.
+	pretokenized: Option<(Pretokenized, TextTokens)>,
 	/// Weights of the parts of a mixture; none where there is none.
 	weights: Vec<u64>,
 }
@@ -142,6 +163,8 @@ impl Corpus {
 			column: DEFAULT_COLUMN.into(),
 			records: false,
 			invalid_utf8: InvalidUtf8::default(),
+			line_ends: LineEnds::default(),
+			pretokenized: None,
 			weights: Vec::new(),
 		}
 	}
@@ -151,10 +174,31 @@ impl Corpus {
 		Self { column: column.into(), ..self }
 	}
 
-	/// Takes lines of JSON lines as they are, each as one document, and no column of them. They may be as long as a record.
+	/// Takes records of conversations as they are, each as one document: lines of JSON lines, and of other records the column that has the conversation, as
+	/// JSON. They may be as long as a record.
 	pub fn with_records(self) -> Self {
 		let limits = CorpusLimits { document_bytes: self.limits.record_bytes, ..self.limits };
 		Self { records: true, limits, ..self }
+	}
+
+	/// Takes files as tokens, of which `tokens` are those of the tokenizer that made them; each document is what is between two that end one. They may be
+	/// as long as a record, at four bytes a token.
+	pub fn with_pretokenized(self, pretokenized: Pretokenized, tokens: TextTokens) -> Self {
+		let limits = CorpusLimits { document_bytes: self.limits.record_bytes, ..self.limits };
+		Self { pretokenized: Some((pretokenized, tokens)), limits, ..self }
+	}
+
+	/// Decides what becomes of the ends of lines.
+	pub fn with_line_ends(self, line_ends: LineEnds) -> Self {
+		Self { line_ends, ..self }
+	}
+
+	/// Says where the text is from, in words, if a manifest has room for them.
+	pub fn with_source(self, source: String) -> Self {
+		match source.len() <= MOST_SOURCE {
+			true => Self { source, ..self },
+			false => self,
+		}
 	}
 
 	/// Decides what becomes of text that is not UTF-8.
@@ -178,6 +222,15 @@ impl Corpus {
 
 	pub(crate) fn invalid_utf8(&self) -> InvalidUtf8 {
 		self.invalid_utf8
+	}
+
+	pub(crate) fn line_ends(&self) -> LineEnds {
+		self.line_ends
+	}
+
+	/// How tokens are read, if files hold tokens.
+	pub(crate) fn pretokenized(&self) -> Option<Pretokenized> {
+		self.pretokenized.map(|(pretokenized, _)| pretokenized)
 	}
 
 	/// What was named, by places below a folder that has all of it; nothing where that is not files alone.
@@ -267,10 +320,10 @@ impl Corpus {
 }
 
 /// The documents that a text becomes, each of so many bytes or fewer.
-pub(crate) fn pieces(text: &str, document_bytes: u64) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(text: &str, document_bytes: u64, line_ends: LineEnds) -> impl Iterator<Item = &str> {
 	let mut rest = text;
 	std::iter::from_fn(move || {
-		let end = text::document_end(rest.as_bytes(), document_bytes);
+		let end = text::document_end(rest.as_bytes(), document_bytes, line_ends);
 		let (piece, behind) = rest.split_at_checked(end).filter(|(piece, _)| !piece.is_empty())?;
 		rest = behind;
 		Some(piece)
@@ -336,17 +389,19 @@ pub fn paths_corpus(paths: &[PathBuf], limits: CorpusLimits, out: Option<&Path>)
 	Ok(Corpus::new(source_of(paths), origin, limits))
 }
 
-/// A mixture: of each source, which is a path or a pattern as of [`paths_corpus`], so much text that the tokens of all are by their weights.
+/// A mixture: of each source, which is paths or patterns as of [`paths_corpus`], so much text that the tokens of all are by their weights.
 ///
 /// # Errors
 /// As [`paths_corpus`]; [`DataError::Invalid`] for standard input, too many sources, or a weight out of bounds.
-pub fn mixed_corpus(sources: &[(u64, PathBuf)], limits: CorpusLimits, out: Option<&Path>) -> Result<Corpus, DataError> {
-	let (weights, paths): (Vec<u64>, Vec<PathBuf>) = sources.iter().cloned().unzip();
+pub fn mixed_corpus(sources: &[(u64, Vec<PathBuf>)], limits: CorpusLimits, out: Option<&Path>) -> Result<Corpus, DataError> {
+	let weights: Vec<u64> = sources.iter().map(|(weight, _)| *weight).collect();
+	let paths: Vec<PathBuf> = sources.iter().flat_map(|(_, paths)| paths).cloned().collect();
 	check_weights(&weights)?;
 	if paths.iter().any(|path| is_standard_input(path)) {
 		return Err(DataError::Invalid("standard input is no source of a mixture: name files and folders".into()));
 	}
-	let parts = paths.iter().map(|path| matches(path)).collect::<Result<Vec<_>, _>>()?;
+	let all = |paths: &[PathBuf]| Ok(paths.iter().map(|path| matches(path)).collect::<Result<Vec<_>, _>>()?.concat());
+	let parts = sources.iter().map(|(_, paths)| all(paths)).collect::<Result<Vec<_>, DataError>>()?;
 	parts.iter().try_for_each(|paths| refuse_out(paths, out))?;
 	let origin = Origin::Paths { inputs: part::named(parts)?, out: out.map(Path::to_path_buf) };
 	Ok(Corpus { weights, ..Corpus::new(source_of(&paths), origin, limits) })
@@ -399,6 +454,9 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, DataError> {
 fn is_standard_input(path: &Path) -> bool {
 	path == Path::new(STANDARD_INPUT)
 }
+
+/// Most bytes of what is said of where the text is from.
+const MOST_SOURCE: usize = 169;
 
 /// In words, and within what a manifest has room for.
 fn source_of(paths: &[PathBuf]) -> String {

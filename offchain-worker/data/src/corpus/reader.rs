@@ -4,9 +4,11 @@ use super::{
 	archive, array,
 	inflate::{self, Counted},
 	kind::{self, kind, Kind},
-	lines, parquet, table, text, Corpus, CorpusLimits, Document, Format, Found, InvalidUtf8, Reason, Take,
+	lines, parquet, table, text, tokens, Corpus, CorpusLimits, Document, Format, Found, InvalidUtf8, LineEnds, Pretokenized, Reason, Take,
+	CHAT_COLUMNS, DEFAULT_COLUMN,
 };
 use crate::{meter::Meter, DataError};
+use neuroshard_types::dataset::TextTokens;
 use std::{
 	borrow::Cow,
 	cell::Cell,
@@ -79,6 +81,8 @@ pub(super) struct Reader<'a> {
 	column: &'a str,
 	records: bool,
 	invalid_utf8: InvalidUtf8,
+	line_ends: LineEnds,
+	pretokenized: Option<(Pretokenized, TextTokens)>,
 	whole: bool,
 	meter: &'a Meter,
 	take: &'a mut Take<'a>,
@@ -90,9 +94,10 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
 	pub(super) fn new(corpus: &'a Corpus, meter: &'a Meter, take: &'a mut Take<'a>) -> Self {
-		let Corpus { limits, column, records, invalid_utf8, .. } = corpus;
+		let Corpus { column, .. } = corpus;
+		let Corpus { limits, records, invalid_utf8, line_ends, pretokenized, .. } = *corpus;
 		let (found, bytes, seen) = Default::default();
-		Self { limits: *limits, column, records: *records, invalid_utf8: *invalid_utf8, whole: false, meter, take, found, bytes, seen }
+		Self { limits, column, records, invalid_utf8, line_ends, pretokenized, whole: false, meter, take, found, bytes, seen }
 	}
 
 	/// Splits no text.
@@ -151,6 +156,18 @@ impl<'a> Reader<'a> {
 
 	pub(super) fn column(&self) -> &'a str {
 		self.column
+	}
+
+	/// Columns that may have a conversation: the one that was named, or those that usually do.
+	pub(super) fn chat_columns(&self) -> Vec<&'a str> {
+		match self.column {
+			DEFAULT_COLUMN => CHAT_COLUMNS.to_vec(),
+			named => vec![named],
+		}
+	}
+
+	pub(super) fn line_ends(&self) -> LineEnds {
+		self.line_ends
 	}
 
 	pub(super) fn leave(&mut self, reason: Reason, bytes: u64, name: &str) {
@@ -214,6 +231,9 @@ impl<'a> Reader<'a> {
 		share: Share,
 		layers: u32,
 	) -> Result<(), DataError> {
+		if let Some((pretokenized, known)) = self.pretokenized {
+			return tokens::read(self, input, (pretokenized, known), at);
+		}
 		let mut head = Vec::new();
 		input.by_ref().take(FIRST_LOOK).read_to_end(&mut head).map_err(|error| at.failed(error))?;
 		let kind = kind(&head, at.inner);
@@ -317,7 +337,7 @@ impl<'a> Reader<'a> {
 		}
 		while !rest.is_empty() {
 			let room = self.room();
-			let end = text::document_end(rest.as_bytes(), self.document_bytes().min(room));
+			let end = text::document_end(rest.as_bytes(), self.document_bytes().min(room), self.line_ends);
 			let Some((document, behind)) = rest.split_at_checked(end).filter(|(document, _)| !document.is_empty()) else {
 				self.leave(Reason::Beyond, u64::try_from(rest.len()).unwrap_or(u64::MAX), at.name);
 				break;
@@ -332,7 +352,10 @@ impl<'a> Reader<'a> {
 	}
 
 	fn one(&mut self, text: &str, format: Format, at: &At<'_>) -> Result<(), DataError> {
-		let text = text::with_line_feeds(text);
+		let text = match self.line_ends {
+			LineEnds::Keep => Cow::Borrowed(text),
+			LineEnds::Lf => text::with_line_feeds(text),
+		};
 		let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
 		let words = text.trim_end();
 		let reason = if text.contains('\0') {

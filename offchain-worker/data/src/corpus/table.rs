@@ -1,7 +1,7 @@
 //! Comma- and tab-separated values, whose first row has the names of the columns.
 
 use super::{
-	column::{no_column, Records, Value},
+	column::{conversation, no_column, Records, Value},
 	reader::{At, Part, Reader},
 	Format,
 };
@@ -9,14 +9,16 @@ use crate::DataError;
 use csv_core::ReadRecordResult;
 use std::io::BufRead;
 
-/// Takes the text of each row.
+/// Takes the text of each row, or the conversation in it.
 pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, delimiter: u8, at: &At<'_>) -> Result<(), DataError> {
 	let mut rows = Rows::new(input, delimiter, reader.record_bytes());
 	if !rows.next(at)? {
 		return Ok(());
 	}
 	let names: Vec<String> = rows.fields().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
-	let column = names.iter().position(|name| name == reader.column()).ok_or_else(|| no_column(reader.column(), &names, at))?;
+	let columns = if reader.takes_records() { reader.chat_columns() } else { vec![reader.column()] };
+	let column = columns.iter().find_map(|column| names.iter().position(|name| name == column));
+	let column = column.ok_or_else(|| no_column(columns.first().unwrap_or(&""), &names, at))?;
 	let mut records = Records::default();
 	while rows.next(at)? {
 		if reader.room() == 0 {
@@ -25,6 +27,7 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn BufRead, delimiter: 
 		}
 		let value = match rows.fields().nth(column) {
 			Some(field) => match reader.utf8(field, Part::Row(records.number()), at)? {
+				Some(text) if reader.takes_records() => Value::Text(conversation(&text).into_owned()),
 				Some(text) => Value::Text(text.into_owned()),
 				None => {
 					records.skip();

@@ -196,12 +196,36 @@ fn a_text_is_the_same_however_its_file_is_encoded() {
 		let limits = CorpusLimits { document_bytes, ..CorpusLimits::default() };
 		let sorted =
 			|texts: Vec<String>| texts.iter().map(|text| text.trim_end().to_owned()).collect::<std::collections::BTreeSet<String>>();
-		let plain = texts(&root.path().join("plain"), limits);
-		let all = texts(root.path(), limits);
+		let read = |path: &Path, ends| read(&path_corpus(path, limits).unwrap().with_line_ends(ends)).unwrap().0;
+		let plain = read(&root.path().join("plain"), LineEnds::Keep);
+		let all = read(root.path(), LineEnds::Lf);
 		assert_eq!((all.len(), sorted(all.clone())), (6 * plain.len(), sorted(plain)));
 		assert!(all.iter().all(|text| !text.contains(['\r', '\u{feff}', '\0'])));
 		let left_out = found(root.path(), limits).left_out;
 		assert_eq!((left_out.amount(Reason::Wide).count, left_out.lines().len()), (20, 1));
+	}
+}
+
+#[test]
+fn line_ends_stay_as_they_are_unless_they_are_to_be_line_feeds() {
+	let text = "one\r\ntwo\rthree\n\r\nfour\r\n";
+	let root = tree(&[("a.txt", text.as_bytes()), ("b.jsonl", b"{\"text\": \"five\\r\\nsix\"}\r\n")]);
+	let limits = CorpusLimits { document_bytes: 10, ..LIMITS };
+	let corpus = |ends| path_corpus(root.path(), limits).unwrap().with_line_ends(ends);
+	let read_by = |ends| read(&corpus(ends)).unwrap().0;
+	assert_eq!(read_by(LineEnds::Keep), ["one\r\ntwo\r", "three\n\r\n", "four\r\n", "five\r\nsix"]);
+	assert_eq!(read_by(LineEnds::Lf), ["one\ntwo\n", "three\n\n", "four\n", "five\nsix"]);
+	assert_eq!(read_by(LineEnds::Keep)[..3].concat(), text);
+	// Texts that are looked at as a whole are split as others.
+	for ends in [LineEnds::Keep, LineEnds::Lf] {
+		let mut split = Vec::new();
+		corpus(ends)
+			.read_whole(&Meter::default(), &mut |document| {
+				split.extend(pieces(document.text, 10, ends).map(str::to_owned));
+				Ok(())
+			})
+			.unwrap();
+		assert_eq!(split, read_by(ends));
 	}
 }
 

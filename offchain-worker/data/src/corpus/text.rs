@@ -3,7 +3,7 @@
 use super::{
 	kind::is_raw,
 	reader::{At, Reader, Share},
-	Format, Reason,
+	Format, LineEnds, Reason,
 };
 use crate::DataError;
 use std::{borrow::Cow, io::Read};
@@ -36,7 +36,7 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, s
 			break;
 		}
 		let room = reader.room();
-		let end = document_end(rest, reader.document_bytes().min(room));
+		let end = document_end(rest, reader.document_bytes().min(room), reader.line_ends());
 		let enough = share == Share::Beginning && taken > 0;
 		let Some(document) = rest.get(..end).filter(|document| !document.is_empty() && !enough) else {
 			// A file whose size nobody knows is at least longer than what was read of it.
@@ -58,16 +58,22 @@ pub(super) fn read(reader: &mut Reader<'_>, input: &mut dyn Read, at: &At<'_>, s
 	Ok(())
 }
 
-/// Length of the longest beginning of `raw` that counts at most `limit` bytes, the two of a line end as one, and ends a line, or else a character.
-pub(super) fn document_end(raw: &[u8], limit: u64) -> usize {
+/// Length of the longest beginning of `raw` that counts at most `limit` bytes, and ends a line, or else a character. The two bytes of a line end count as
+/// one where they become one, and are never parted.
+pub(super) fn document_end(raw: &[u8], limit: u64, line_ends: LineEnds) -> usize {
 	let (mut place, mut length, mut line_end) = (0usize, 0u64, 0usize);
 	while let Some(byte) = raw.get(place) {
-		if length == limit {
+		let is_pair = *byte == b'\r' && raw.get(place.saturating_add(1)) == Some(&b'\n');
+		let (bytes, counted) = match (is_pair, line_ends) {
+			(false, _) => (1, 1),
+			(true, LineEnds::Keep) => (2, 2),
+			(true, LineEnds::Lf) => (2, 1),
+		};
+		length = length.saturating_add(counted);
+		if length > limit {
 			return if line_end > 0 { line_end } else { character_end(raw, place) };
 		}
-		let next = place.saturating_add(1);
-		place = if *byte == b'\r' && raw.get(next) == Some(&b'\n') { next.saturating_add(1) } else { next };
-		length = length.saturating_add(1);
+		place = place.saturating_add(bytes);
 		if matches!(byte, b'\n' | b'\r') {
 			line_end = place;
 		}
@@ -82,7 +88,7 @@ fn character_end(raw: &[u8], place: usize) -> usize {
 }
 
 /// The text with each line end as a line feed.
-pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
+pub(crate) fn with_line_feeds(text: &str) -> Cow<'_, str> {
 	match text.contains('\r') {
 		true => Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")),
 		false => Cow::Borrowed(text),
@@ -95,12 +101,20 @@ mod tests {
 
 	#[test]
 	fn documents_end_with_lines_or_characters_and_line_ends_count_once() {
-		let end = |text: &str, limit| document_end(text.as_bytes(), limit);
+		let end = |text: &str, limit| document_end(text.as_bytes(), limit, LineEnds::Lf);
 		assert_eq!([3, 4, 5, 9, 10].map(|limit| end("one\ntwo\nx", limit)), [3, 4, 4, 9, 9]);
 		assert_eq!([3, 4, 5].map(|limit| end("a\r\nb\rcd", limit)), [3, 5, 5]);
 		assert_eq!([4, 5, 6].map(|limit| end("\u{e4}\u{e4}\u{e4}", limit)), [4, 4, 6]);
 		assert_eq!((end("\u{e4}", 1), end("", 9)), (0, 0));
-		assert_eq!(document_end(&[0x80; 9], 6), 6);
+		assert_eq!(document_end(&[0x80; 9], 6, LineEnds::Lf), 6);
+	}
+
+	#[test]
+	fn line_ends_that_stay_count_each_byte_and_are_not_parted() {
+		let end = |text: &str, limit| document_end(text.as_bytes(), limit, LineEnds::Keep);
+		assert_eq!([1, 2, 3, 4, 5, 6, 7].map(|limit| end("a\r\nb\rcd", limit)), [1, 1, 3, 3, 5, 5, 7]);
+		assert_eq!([0, 1, 2].map(|limit| end("\r\n", limit)), [0, 0, 2]);
+		assert_eq!(end("one\ntwo\nx", 8), 8);
 	}
 
 	#[test]

@@ -94,6 +94,7 @@ fn a_mixture_has_the_shares_of_its_weights_whatever_the_memory_and_is_made_again
 	let place = Place::new();
 	let limits = CorpusLimits { total_bytes: u64::MAX, document_bytes: 100, ..CorpusLimits::default() };
 	let sources = [(3, place.text().join("b/*.txt")), (1, place.text().join("a.txt"))];
+	let sources: Vec<_> = sources.iter().map(|(weight, path)| (*weight, vec![path.clone()])).collect();
 	let corpus = mixed_corpus(&sources, limits, Some(&place.at("ds"))).unwrap();
 	let [first, second] = [(1 << 30, 1), (1 << 10, 3)].map(|(memory_bytes, threads)| {
 		let options = BuildOptions { tokens_per_shard: 500, memory_bytes, threads, ..options() };
@@ -227,7 +228,10 @@ fn a_limit_of_the_corpus_cuts_the_last_text_where_texts_are_looked_at_as_a_whole
 #[test]
 fn mixtures_out_of_bounds_are_refused() {
 	let place = Place::new();
-	let refused = |sources: &[(u64, PathBuf)]| mixed_corpus(sources, CorpusLimits::default(), None).unwrap_err().to_string();
+	let refused = |sources: &[(u64, PathBuf)]| {
+		let sources: Vec<_> = sources.iter().map(|(weight, path)| (*weight, vec![path.clone()])).collect();
+		mixed_corpus(&sources, CorpusLimits::default(), None).unwrap_err().to_string()
+	};
 	assert!(refused(&[(0, place.text())]).contains("a weight from 1 to 1000000, not 0"));
 	assert!(refused(&[]).contains("1 to 64 sources"));
 	assert!(refused(&vec![(1, place.text()); 65]).contains("not 65"));

@@ -26,7 +26,7 @@ pub fn decode(tokens: impl IntoIterator<Item = u32>) -> String {
 
 /// The character that stands for `byte` in a byte-level BPE vocabulary (GPT-2's table): printable Latin-1 characters
 /// stand for themselves, all others for U+0100 onwards in ascending order.
-fn byte_character(byte: u8) -> char {
+pub(super) fn byte_character(byte: u8) -> char {
 	let printable = |value: u8| matches!(value, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
 	if printable(byte) {
 		return char::from(byte);

@@ -1,10 +1,11 @@
 //! Tokenizers of datasets: text to tokens.
 //!
-//! - [`bytes`]: the one that is used where none is named. [`file`]: any `tokenizer.json`. [`train`]: one made from text.
+//! - [`bytes`]: the one that is used where none is named. [`file`]: any `tokenizer.json`; `short`: how most become tokens. [`train`]: one made from text.
 
 pub mod bytes;
 mod end;
 pub mod file;
+mod short;
 #[cfg(test)]
 mod tests;
 pub mod train;
@@ -14,6 +15,7 @@ use neuroshard_types::{
 	dataset::{TextTokens, Tokenizer as TokenizerId, MAX_TOKENIZER_BYTES, MAX_VOCAB},
 	H256,
 };
+use short::Short;
 use std::{io::Read, path::Path};
 use tokenizers::Tokenizer as Library;
 
@@ -90,6 +92,8 @@ enum Reader {
 /// A tokenizer of the library.
 struct Plain {
 	library: Library,
+	/// How it is read where that is faster.
+	short: Option<Short>,
 	/// Tokens before every text, and behind it.
 	around: [Vec<u32>; 2],
 	/// Special tokens by number, and how they are written, but for that of unknown words: no text is made into them.
@@ -169,7 +173,8 @@ impl Tokenizer {
 			added.filter(|(id, token)| !special && token.special && Some(*id) != unknown).map(|(id, token)| (id, token.content)).collect();
 		specials.sort_unstable();
 		library.set_encode_special_tokens(!special);
-		let reader = Reader::Library(Box::new(Plain { library, around, specials }));
+		let short = neuroshard_support::json_file::parse(&json).ok().and_then(|file| Short::of(&file, special));
+		let reader = Reader::Library(Box::new(Plain { library, short, around, specials }));
 		Ok(Self { json, tokens: TextTokens { usable, end }, vocab: usable.next_multiple_of(32), special, reader })
 	}
 
@@ -229,6 +234,17 @@ impl Tokenizer {
 		TokenizerId { root: H256(content_id(&self.json, 1)), bytes, tokens: self.tokens }
 	}
 
+	/// Returns the bytes of the text that these tokens stand for.
+	///
+	/// # Errors
+	/// [`TokenizerError::Tokenizer`].
+	pub(crate) fn text_bytes(&self, tokens: &[u32]) -> Result<usize, TokenizerError> {
+		match &self.reader {
+			Reader::Bytes => Ok(tokens.iter().filter(|token| **token < bytes::END_OF_TEXT).count()),
+			Reader::Library(plain) => Ok(plain.library.decode(tokens, false).map_err(TokenizerError::Tokenizer)?.len()),
+		}
+	}
+
 	/// Appends the tokens of a document and the one that ends it. What the tokenizer puts before every text is there, too, unless that is what ends the
 	/// document before.
 	///
@@ -258,8 +274,12 @@ impl Plain {
 	fn encode(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
 		let start = tokens.len();
 		self.read(text, tokens)?;
-		let is_special = |tokens: &[u32]| tokens.iter().find_map(|token| self.specials.iter().find(|(id, _)| id == token));
-		if self.specials.is_empty() || is_special(&tokens[start..]).is_none() {
+		// Most tokens are below the first of them.
+		let first = self.specials.first().map_or(u32::MAX, |(id, _)| *id);
+		let special =
+			|token: &u32| self.specials.binary_search_by_key(token, |(id, _)| *id).ok().and_then(|place| self.specials.get(place));
+		let is_special = |tokens: &[u32]| tokens.iter().filter(|token| **token >= first).find_map(special);
+		if is_special(&tokens[start..]).is_none() {
 			return Ok(());
 		}
 		// Some tokenizers have them among their words, too. They do not where the words are read in two parts.
@@ -288,6 +308,11 @@ impl Plain {
 
 	fn read(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
 		let failed = |source| TokenizerError::Encode { beginning: text.chars().take(20).collect(), source };
+		if let Some(short) = &self.short {
+			if short.encode(&self.library, text, tokens).map_err(failed)? {
+				return Ok(());
+			}
+		}
 		tokens.extend(self.library.encode_fast(text, false).map_err(failed)?.get_ids());
 		Ok(())
 	}

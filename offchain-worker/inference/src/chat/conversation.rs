@@ -10,7 +10,7 @@ use crate::text::{Text, TextError};
 use chrono::{DateTime, NaiveDateTime};
 use json::Json;
 use minijinja::{context, value::ValueKind, Environment, Value};
-use neuroshard_data::chats::Conversations;
+use neuroshard_data::{chats::Conversations, corpus::CHAT_COLUMNS};
 use neuroshard_graph::corpus::MASK;
 use serde::de::DeserializeSeed;
 
@@ -131,7 +131,7 @@ impl Conversation {
 		let mut json = serde_json::Deserializer::from_str(record);
 		let fields = Json::new(&self.chat).deserialize(&mut json).and_then(|fields| json.end().map(|()| fields)).map_err(Unfit::Json)?;
 		let field = |name: &str| fields.get_attr(name).unwrap_or_default();
-		let list = field("messages");
+		let list = CHAT_COLUMNS.into_iter().map(field).find(|list| !list.is_undefined()).unwrap_or_default();
 		if list.kind() != ValueKind::Seq {
 			return Err(Unfit::Record);
 		}

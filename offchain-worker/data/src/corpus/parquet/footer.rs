@@ -20,8 +20,10 @@ pub(super) struct Leaf {
 	pub(super) kind: i64,
 	/// How many of the names are of something that may be missing.
 	pub(super) optional: u32,
-	/// A row may have several of it.
-	pub(super) is_repeated: bool,
+	/// How many of the names are of something that a row may have several of.
+	pub(super) repeated: u32,
+	/// What `optional` is of the last one of those.
+	pub(super) element: u32,
 }
 
 /// The part of a column that is in one row group.
@@ -36,9 +38,15 @@ pub(super) struct Chunk {
 	pub(super) end: u64,
 }
 
-/// The column of this name and its number among those with values; or else the names of the first ones.
-pub(super) fn find(footer: &[u8], column: &str) -> Result<Result<(usize, Leaf), Vec<String>>, Refused> {
-	let (mut found, mut names, mut count) = (None, Vec::new(), 0usize);
+/// Columns, with their numbers among those with values.
+pub(super) type Leaves = Vec<(usize, Leaf)>;
+
+/// Most columns that are found.
+const MOST_FOUND: usize = 64;
+
+/// The columns that `is_wanted`, with their numbers among those with values, and the names of the first ones of all.
+pub(super) fn find(footer: &[u8], is_wanted: impl Fn(&Leaf) -> bool) -> Result<(Leaves, Vec<String>), Refused> {
+	let (mut found, mut names, mut count) = (Vec::new(), Vec::new(), 0usize);
 	// What is above, with the number of columns that are still to come in it.
 	let mut above: Vec<(Leaf, i64)> = Vec::new();
 	let mut root = true;
@@ -70,10 +78,12 @@ pub(super) fn find(footer: &[u8], column: &str) -> Result<Result<(usize, Leaf), 
 				if leaf.path.len() > LONGEST_PATH {
 					return Err("the name of a column is too long".into());
 				}
-				(leaf.optional, leaf.is_repeated) = (parent.optional, parent.is_repeated);
+				(leaf.optional, leaf.repeated, leaf.element) = (parent.optional, parent.repeated, parent.element);
 			}
 			leaf.optional = leaf.optional.saturating_add(u32::from(repetition > 0));
-			leaf.is_repeated |= repetition == 2;
+			if repetition == 2 {
+				(leaf.repeated, leaf.element) = (leaf.repeated.saturating_add(1), leaf.optional);
+			}
 			match children > 0 {
 				true if above.len() == MOST_DEPTH => return Err("its columns are nested too deep".into()),
 				true => above.push((leaf, children)),
@@ -81,8 +91,8 @@ pub(super) fn find(footer: &[u8], column: &str) -> Result<Result<(usize, Leaf), 
 					if names.len() <= MOST_NAMES {
 						names.push(leaf.path.chars().take(LONGEST_NAME).collect());
 					}
-					if leaf.path == column {
-						found = Some((count, leaf));
+					if found.len() < MOST_FOUND && is_wanted(&leaf) {
+						found.push((count, leaf));
 					}
 					count = count.saturating_add(1);
 				}
@@ -91,7 +101,7 @@ pub(super) fn find(footer: &[u8], column: &str) -> Result<Result<(usize, Leaf), 
 		})?;
 		Ok(true)
 	})?;
-	Ok(found.ok_or(names))
+	Ok((found, names))
 }
 
 /// The chunks of the column with this number, of each row group.

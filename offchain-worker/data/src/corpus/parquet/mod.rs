@@ -1,12 +1,13 @@
-//! Parquet, of which one column of texts is read, page by page.
+//! Parquet, of which one column of texts is read, or the two of conversations, page by page.
 //!
 //! Nothing here allocates or repeats what a file merely claims: every count is held against the bytes that are there, and against how much a
 //! file may become. That is why it is read here: the `parquet` crate, which writes the files of the tests, ends the process or takes all memory
 //! for some files that are made for it.
 //!
 //! - `thrift`: how headers are written; `footer`: which columns there are, and where; `page`: what is in a page; `levels` and `deltas`: how numbers
-//!   are packed; `codec`: compression.
+//!   are packed; `codec`: compression; `chats`: conversations, in lists of roles and contents.
 
+mod chats;
 mod codec;
 mod deltas;
 mod footer;
@@ -15,13 +16,13 @@ mod page;
 mod thrift;
 
 use super::{
-	column::{no_column, Records, Value},
+	column::{conversation, no_column, Records, Value},
 	inflate::most_bytes,
 	reader::{At, Part, Reader},
 	Format,
 };
 use crate::{meter::Meter, DataError};
-use footer::{Chunk, Leaf};
+use footer::Leaf;
 use page::Pages;
 use std::{fs::File, os::unix::fs::FileExt};
 
@@ -31,22 +32,24 @@ type Refused = String;
 /// Physical type of columns of texts.
 const BYTE_ARRAY: i64 = 6;
 
-/// Takes the text of each row.
+/// Takes the text of each row, or the conversation in it.
 pub(super) fn read(reader: &mut Reader<'_>, file: &File, at: &At<'_>) -> Result<(), DataError> {
 	let source = Source { file, at, size: at.size.unwrap_or(0), meter: reader.meter() };
 	let footer = source.footer()?;
-	let found = footer::find(&footer, reader.column()).map_err(|words| at.broken(words))?;
-	let (index, leaf) = found.map_err(|names| no_column(reader.column(), &names, at))?;
-	if leaf.kind != BYTE_ARRAY || leaf.is_repeated {
-		return Err(at.broken(format!("its column {:?} has no texts, but numbers or lists: name another with --column", leaf.path)));
-	}
-	let mut budget = most_bytes(source.size);
-	let mut records = Records::default();
-	for chunk in footer::chunks(&footer, index).map_err(|words| at.broken(words))? {
-		if reader.room() == 0 {
-			break;
+	let columns = if reader.takes_records() { reader.chat_columns() } else { vec![reader.column()] };
+	let is_wanted =
+		|leaf: &Leaf| columns.iter().any(|column| leaf.path == *column || (reader.takes_records() && chats::is_of(leaf, column)));
+	let (found, names) = footer::find(&footer, is_wanted).map_err(|words| at.broken(words))?;
+	// The first of the names that is there, in the order in which they are asked for.
+	let column = columns.iter().find(|column| found.iter().any(|(_, leaf)| chats::is_of(leaf, column) || leaf.path == **column));
+	let column = column.ok_or_else(|| no_column(columns.first().unwrap_or(&""), &names, at))?;
+	let mut budget = Budget(most_bytes(source.size));
+	match found.iter().rev().find(|(_, leaf)| leaf.path == *column) {
+		Some((_, leaf)) if leaf.kind != BYTE_ARRAY || leaf.repeated > 0 => {
+			return Err(at.broken(format!("its column {:?} has no texts, but numbers or lists: name another with --column", leaf.path)));
 		}
-		read_chunk(reader, &source, (&chunk, &leaf), &mut records, &mut budget)?;
+		Some((index, leaf)) => texts(reader, &source, (&footer, *index, leaf), &mut budget)?,
+		None => chats::read(reader, &source, &footer, (column, &found), &mut budget)?,
 	}
 	if reader.room() == 0 {
 		reader.leave_rest(at);
@@ -54,48 +57,47 @@ pub(super) fn read(reader: &mut Reader<'_>, file: &File, at: &At<'_>) -> Result<
 	Ok(())
 }
 
-fn read_chunk(
+/// Takes the texts of a column.
+fn texts(
 	reader: &mut Reader<'_>,
 	source: &Source<'_>,
-	(chunk, leaf): (&Chunk, &Leaf),
-	records: &mut Records,
-	budget: &mut u64,
+	(footer, index, leaf): (&[u8], usize, &Leaf),
+	budget: &mut Budget,
 ) -> Result<(), DataError> {
-	let at = source.at;
-	let mut pages = Pages::new(chunk, leaf.optional);
-	while let Some(header) = pages.header(source)? {
-		let body = source.bytes(pages.place(), header.compressed)?;
-		let mut taken = Ok(());
-		let mut take = |text: Option<&[u8]>| {
-			*budget = budget.saturating_sub(text.map_or(1, |text| u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(1)));
-			if *budget == 0 {
-				return Err("its column has more than 1,000 times as much text as the file has bytes".to_owned());
-			}
-			if reader.room() == 0 {
-				return Ok(false);
-			}
-			let value = match text.map(|text| reader.utf8(text, Part::Row(records.number()), at)) {
-				Some(Ok(Some(text))) => Value::Text(text.into_owned()),
-				Some(Ok(None)) => {
+	let (at, mut records) = (source.at, Records::default());
+	for chunk in footer::chunks(footer, index).map_err(|words| at.broken(words))? {
+		let mut pages = Pages::new(&chunk, leaf);
+		while reader.room() > 0 {
+			let Some(value) = pages.next(source)? else { break };
+			budget.spend(value.text, at)?;
+			let value = match value.text.map(|text| reader.utf8(text, Part::Row(records.number()), at)).transpose()? {
+				Some(Some(text)) if reader.takes_records() => Value::Text(conversation(&text).into_owned()),
+				Some(Some(text)) => Value::Text(text.into_owned()),
+				Some(None) => {
 					records.skip();
-					return Ok(true);
-				}
-				Some(Err(error)) => {
-					taken = Err(error);
-					return Ok(false);
+					continue;
 				}
 				None => Value::Other,
 			};
-			taken = records.take(reader, value, Vec::new(), Format::Parquet, at);
-			Ok(taken.is_ok())
-		};
-		let goes_on = pages.read(&header, &body, &mut take).map_err(|words| at.broken(words))?;
-		taken?;
-		if !goes_on {
-			break;
+			records.take(reader, value, Vec::new(), Format::Parquet, at)?;
 		}
 	}
 	Ok(())
+}
+
+/// Bytes that a file may become yet.
+struct Budget(u64);
+
+impl Budget {
+	/// Takes the bytes of a value from it.
+	fn spend(&mut self, text: Option<&[u8]>, at: &At<'_>) -> Result<(), DataError> {
+		let bytes = text.map_or(1, |text| u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_add(1));
+		self.0 = self.0.saturating_sub(bytes);
+		match self.0 {
+			0 => Err(at.broken("its column has more than 1,000 times as much text as the file has bytes")),
+			_ => Ok(()),
+		}
+	}
 }
 
 /// A file, and what is said of it.

@@ -247,3 +247,176 @@ fn a_dictionary_that_is_named_again_and_again_is_refused_before_it_fills_the_dis
 	few.extend(three);
 	assert_eq!(read(&of_pages(&few, 3), "text").unwrap().0, vec!["x".repeat(4_000); 3]);
 }
+
+/// A conversation: nothing, or messages whose role and content may be missing.
+type Chat = Option<Vec<(Option<&'static str>, Option<&'static str>)>>;
+
+/// A file of conversations in a column of this name, by this schema of a list with roles and contents that may be missing, or by one of its levels.
+fn chats(column: &str, properties: WriterProperties, rows: &[Chat], swapped: bool) -> Vec<u8> {
+	let fields = ["OPTIONAL BYTE_ARRAY role (UTF8);", "OPTIONAL BYTE_ARRAY content (UTF8);"];
+	let fields = if swapped { [fields[1], fields[0]] } else { fields }.concat();
+	let schema = format!(
+		"message rows {{ OPTIONAL BYTE_ARRAY prompt (UTF8); OPTIONAL GROUP {column} (LIST) {{ REPEATED GROUP list {{ OPTIONAL GROUP element {{ {fields} }} }} }} }}"
+	);
+	let schema = Arc::new(parse_message_type(&schema).unwrap());
+	let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+	for rows in rows.chunks(700) {
+		let mut group = writer.next_row_group().unwrap();
+		let mut next = |values: Vec<ByteArray>, levels: Vec<(i16, i16)>, is_list: bool| {
+			let (definitions, repetitions): (Vec<i16>, Vec<i16>) = levels.into_iter().unzip();
+			let mut column = group.next_column().unwrap().unwrap();
+			let repetitions = is_list.then_some(repetitions.as_slice());
+			column.typed::<ByteArrayType>().write_batch(&values, Some(&definitions), repetitions).unwrap();
+			column.close().unwrap();
+		};
+		next(Vec::new(), rows.iter().map(|_| (0, 0)).collect(), false);
+		for is_content in [swapped, !swapped] {
+			let (mut values, mut levels) = (Vec::new(), Vec::new());
+			for row in rows {
+				match row.as_deref() {
+					None => levels.push((0, 0)),
+					Some([]) => levels.push((1, 0)),
+					Some(messages) => {
+						for (place, (role, content)) in messages.iter().enumerate() {
+							let text = if is_content { content } else { role };
+							levels.push((if text.is_some() { 4 } else { 3 }, i16::from(place > 0)));
+							values.extend(text.map(ByteArray::from));
+						}
+					}
+				}
+			}
+			next(values, levels, true);
+		}
+		group.close().unwrap();
+	}
+	writer.into_inner().unwrap()
+}
+
+/// The conversations of a file, and how many rows have none.
+fn conversations(bytes: &[u8], column: Option<&str>) -> Result<(Vec<String>, u64), DataError> {
+	let folder = tempfile::tempdir().unwrap();
+	let path = folder.path().join("a.parquet");
+	fs::write(&path, bytes).unwrap();
+	let corpus =
+		path_corpus(&path, CorpusLimits { total_bytes: u64::MAX, record_bytes: 10_000, ..CorpusLimits::default() })?.with_records();
+	let corpus = match column {
+		Some(column) => corpus.with_column(column),
+		None => corpus,
+	};
+	let mut texts = Vec::new();
+	let found = corpus.read(&Meter::default(), &mut |document| {
+		texts.push(document.text.to_owned());
+		Ok(())
+	})?;
+	Ok((texts, found.left_out.amount(Reason::NoText).count))
+}
+
+#[test]
+fn conversations_are_rows_of_roles_and_contents_whatever_they_are_written_with() {
+	let message = |role, content| (Some(role), Some(content));
+	let kinds: [Chat; 5] = [
+		Some(vec![message("user", "2 + 2 = \"?\"\n"), message("assistant", "4 \u{e4}"), message("user", "")]),
+		None,
+		Some(vec![]),
+		Some(vec![(Some("assistant"), None), (None, Some("x"))]),
+		Some(vec![message("user", "a"), message("assistant", "b")]),
+	];
+	let rows: Vec<Chat> = (0..2_000).map(|row| kinds[row % 5].clone()).collect();
+	let texts = [
+		r#"{"messages":[{"role":"user","content":"2 + 2 = \"?\"\n"},{"role":"assistant","content":"4 \u{e4}"},{"role":"user","content":""}]}"#,
+		r#"{"messages":[{"role":"assistant","content":null},{"role":null,"content":"x"}]}"#,
+		r#"{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}"#,
+	];
+	let texts = texts.map(|text| text.replace(r"\u{e4}", "\u{e4}"));
+	let expected: Vec<&String> =
+		(0..2_000).filter_map(|row| [Some(0), None, None, Some(1), Some(2)][row % 5]).map(|text: usize| &texts[text]).collect();
+	for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+		for codec in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
+			for (swapped, column) in [(false, "messages"), (true, "conversations")] {
+				let properties = WriterProperties::builder().set_writer_version(version).set_compression(codec);
+				// Pages of other lengths in the two columns.
+				let properties = properties.set_data_page_size_limit(500).set_write_batch_size(64).build();
+				let (found, without) = conversations(&chats(column, properties, &rows, swapped), None).unwrap();
+				assert_eq!((found.len(), without), (expected.len(), 800), "{version:?} {codec} {column}");
+				assert!(found.iter().eq(expected.iter().copied()), "{version:?} {codec} {column}");
+			}
+		}
+	}
+}
+
+#[test]
+fn conversations_in_other_columns_are_named_and_those_that_are_none_refused() {
+	let plain = || WriterProperties::builder().build();
+	let rows: Vec<Chat> = vec![Some(vec![(Some("user"), Some("a"))])];
+	assert_eq!(conversations(&chats("turns", plain(), &rows, false), Some("turns")).unwrap().0.len(), 1);
+	let words = conversations(&chats("turns", plain(), &rows, false), None).unwrap_err().to_string();
+	assert!(words.contains("no column \"messages\"") && words.contains("turns.list.element.role"), "{words}");
+	// A column of texts has them as JSON.
+	let folder = "message rows { REQUIRED BYTE_ARRAY messages (UTF8); }";
+	let write = |schema: &str, text: &[&str]| {
+		let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(parse_message_type(schema).unwrap()), Arc::new(plain())).unwrap();
+		let mut group = writer.next_row_group().unwrap();
+		for text in text {
+			let mut column = group.next_column().unwrap().unwrap();
+			column.typed::<ByteArrayType>().write_batch(&[ByteArray::from(*text)], None, None).unwrap();
+			column.close().unwrap();
+		}
+		group.close().unwrap();
+		writer.into_inner().unwrap()
+	};
+	assert_eq!(conversations(&write(folder, &[" [1]"]), None).unwrap().0, [r#"{"messages": [1]}"#]);
+	for (schema, texts, expected) in [
+		("message rows { REPEATED GROUP messages { REQUIRED BYTE_ARRAY role (UTF8); REQUIRED INT64 content; } }", &[][..], "has no texts"),
+		("message rows { REPEATED GROUP messages { REQUIRED BYTE_ARRAY role (UTF8); } }", &[], "have no \"content\""),
+		("message rows { REQUIRED GROUP messages { REQUIRED BYTE_ARRAY role (UTF8); REQUIRED BYTE_ARRAY content (UTF8); } }", &["a", "b"], "no column"),
+		("message rows { REPEATED BYTE_ARRAY messages (UTF8); }", &[], "numbers or lists"),
+		(
+			"message rows { REPEATED GROUP messages { REQUIRED BYTE_ARRAY role (UTF8); REPEATED GROUP a { REQUIRED BYTE_ARRAY role (UTF8); } REPEATED GROUP content { REQUIRED BYTE_ARRAY text (UTF8); } } }",
+			&[],
+			"have no \"content\"",
+		),
+	] {
+		let bytes = match texts.is_empty() {
+			false => write(schema, texts),
+			true => {
+				let schema = Arc::new(parse_message_type(schema).unwrap());
+				SerializedFileWriter::new(Vec::new(), schema, Arc::new(plain())).unwrap().into_inner().unwrap()
+			}
+		};
+		let words = conversations(&bytes, None).unwrap_err().to_string();
+		assert!(words.contains("a.parquet") && words.contains(expected), "{schema}: {words}");
+	}
+	// Longer than a record may be.
+	let long: Chat = Some(vec![(Some("user"), Some("x")); 400]);
+	let words = conversations(&chats("messages", plain(), &[long], false), None).unwrap_err().to_string();
+	assert!(words.contains("the conversation in row 1 has more than 10000 bytes"), "{words}");
+	// Groups within one another, more than anybody has.
+	let deep =
+		format!("message rows {{ {} REQUIRED BYTE_ARRAY role (UTF8); {} }}", "REPEATED GROUP messages { ".repeat(40), "}".repeat(40));
+	let schema = Arc::new(parse_message_type(&deep).unwrap());
+	let bytes = SerializedFileWriter::new(Vec::new(), schema, Arc::new(plain())).unwrap().into_inner().unwrap();
+	let words = conversations(&bytes, None).unwrap_err().to_string();
+	assert!(words.contains("nested too deep"), "{words}");
+}
+
+/// Every byte of a small file is changed in several ways: nothing ends the process, or takes long.
+#[test]
+fn a_file_of_conversations_with_any_byte_changed_is_read_or_refused() {
+	let rows: Vec<Chat> =
+		vec![Some(vec![(Some("user"), Some("a")), (Some("assistant"), None)]), None, Some(vec![(Some("user"), Some("b"))])];
+	for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+		let bytes = chats("messages", WriterProperties::builder().set_writer_version(version).build(), &rows, false);
+		let (mut right, mut refused) = (0, 0);
+		for place in 0..bytes.len() {
+			for change in [0x01, 0x80, 0xff] {
+				let mut changed = bytes.clone();
+				changed[place] ^= change;
+				match conversations(&changed, None) {
+					Ok(_) => right += 1,
+					Err(_) => refused += 1,
+				}
+			}
+		}
+		assert!(right > 0 && refused > 0, "{right} {refused}");
+	}
+}

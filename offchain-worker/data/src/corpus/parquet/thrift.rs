@@ -30,6 +30,16 @@ pub(super) struct Field {
 }
 
 impl<'a> Compact<'a> {
+	/// What is in `bytes` from a place on.
+	pub(super) fn at(bytes: &'a [u8], place: usize) -> Self {
+		Self(bytes.get(place..).unwrap_or_default())
+	}
+
+	/// The place in `bytes`, whose end this is.
+	pub(super) fn place(&self, bytes: &[u8]) -> usize {
+		bytes.len().saturating_sub(self.0.len())
+	}
+
 	fn byte(&mut self) -> Result<u8, Refused> {
 		let (first, rest) = self.0.split_first().ok_or_else(cut)?;
 		self.0 = rest;

@@ -62,7 +62,7 @@ fn a_json_array_of_objects_is_records_and_other_json_is_text() {
 #[test]
 fn tables_have_their_columns_in_the_first_row() {
 	let csv = b"id,text,n\n1,\"a \"\"quoted\"\"\r\nvalue, with all\",3\n2,plain,4\n3\n4,,5\n";
-	let expected = vec!["a \"quoted\"\nvalue, with all".to_owned(), "plain".into()];
+	let expected = vec!["a \"quoted\"\r\nvalue, with all".to_owned(), "plain".into()];
 	assert_eq!(of("a.csv", csv, "text"), (expected, vec![(Format::Table, 1)]));
 	assert_eq!(of("a.csv", csv, "n").0, ["3", "4", "5"]);
 	assert_eq!(of("a.tsv", b"\xef\xbb\xbftext\tid\na,b\t1\n", "text").0, ["a,b"]);
@@ -70,6 +70,20 @@ fn tables_have_their_columns_in_the_first_row() {
 	assert_eq!(of("a.csv", long.as_bytes(), "text").0, ["x".repeat(100_000), "short".into()]);
 	let wide = format!("{}text\n{}last\n", "c,".repeat(1_000), ",".repeat(1_000));
 	assert_eq!(of("a.csv", wide.as_bytes(), "text").0, ["last"]);
+}
+
+#[test]
+fn tables_may_have_conversations_as_json() {
+	let csv =
+		b"id,conversations,messages\n1,x,\"[{\"\"role\"\": \"\"user\"\"}]\"\n2,y,\"{\"\"messages\"\": []}\"\n3,z,\n4,w,\"['single']\"\n";
+	let root = tree(&[("a.csv", csv)]);
+	let corpus = path_corpus(root.path(), ALL).unwrap().with_records();
+	let expected = [r#"{"messages":[{"role": "user"}]}"#, r#"{"messages": []}"#, r#"{"messages":['single']}"#];
+	assert_eq!(read(&corpus).unwrap().0, expected);
+	assert_eq!(read(&corpus.with_column("conversations")).unwrap().0, ["x", "y", "z", "w"]);
+	let root = tree(&[("a.csv", b"id,text\n1,x\n")]);
+	let words = read(&path_corpus(root.path(), ALL).unwrap().with_records()).unwrap_err().to_string();
+	assert!(words.contains("no column \"messages\"") && words.contains("which may be id, text"), "{words}");
 }
 
 #[test]
