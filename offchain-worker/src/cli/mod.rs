@@ -31,6 +31,7 @@ mod offer;
 mod open;
 mod owner;
 mod parse;
+mod plan;
 mod ports;
 mod process;
 mod reach;
