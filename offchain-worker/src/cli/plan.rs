@@ -285,6 +285,7 @@ pub(super) fn checks(file: &RunFile) -> String {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_compute::exec::StepMemory;
 	use neuroshard_types::{Robust, Rule, F32, NEURO};
 
 	/// 104,768 parameters: an embedding of 288 x 64; in each of 2 layers queries and their way back of 64 x 64, keys and values of 32 x 64, three
@@ -360,8 +361,13 @@ mod tests {
 	fn memory_is_said_from_the_most_to_the_least_and_beside_what_there_is() {
 		let config = tiny();
 		let [fastest, least] = Needs::of(&config).unwrap().bounds();
-		// Eleven vectors beside the arena, two blobs, and five vectors of a case, at least.
-		assert!(least > 16 * 4 * 104_768 && fastest > 2 * least, "{fastest} {least}");
+		let steps = |micro_batch, recompute| 4 * StepMemory { micro_batch, recompute }.arena_len(&config.model, &config.train).unwrap();
+		// Beside the arenas of a step and of a claim that is defended: 13 vectors of 104,768 numbers to train with (8, 3 deltas, 2 of a bridge), 5 of
+		// the claim, and 2 deltas as they are sent.
+		let beside = 18 * 4 * 104_768 + 2 * 458_752;
+		assert_eq!(fastest, 2 * steps(None, false) + beside);
+		let validation = 4 * neuroshard_graph::plan::Plan::validation(&config.model, &config.train).unwrap().arena_len();
+		assert_eq!(least, steps(None, false) + steps(Some(1), true).max(validation) + beside);
 		let words = memory(&config, Some(3 << 30)).unwrap();
 		assert!(
 			words.contains(&format!("{} MiB for each worker", fastest.div_ceil(1 << 20)))
@@ -377,8 +383,9 @@ mod tests {
 		assert!(file.config(0, &any_dataset(&file), ANY_START, 1).unwrap_err().to_string().contains("model.vocab"));
 		// Each field by itself may be so large.
 		let mut file = RunFile::of(Preset::Tiny);
-		(file.model.dim, file.model.ffn, file.model.layers) = (1 << 16, 1 << 18, 256);
-		assert!(file.config(0, &any_dataset(&file), ANY_START, 1).unwrap_err().to_string().contains("model or train is refused"));
+		(file.model.dim, file.model.ffn, file.model.layers) = (1 << 16, 1 << 18, 128);
+		let words = file.config(0, &any_dataset(&file), ANY_START, 1).unwrap_err().to_string();
+		assert!(words.contains("model or train is refused"), "{words}");
 	}
 
 	#[test]
