@@ -1,11 +1,9 @@
 """Called by check-export.sh: the program that writes our logits, a TEXT, a FOLDER with a model, and its GGUF file or nothing."""
 
-import json
 import pathlib
 import subprocess
 import sys
 import tempfile
-import urllib.request
 
 import numpy
 import torch
@@ -68,7 +66,7 @@ if gguf:
     import importlib.metadata
 
     import gguf as reader
-    import xllamacpp
+    import llama_server
 
     file = reader.GGUFReader(gguf)
     kind = {tensor.name: tensor.tensor_type.name for tensor in file.tensors}["token_embd.weight"]
@@ -76,18 +74,7 @@ if gguf:
     count = sum(int(tensor.n_elements) for tensor in file.tensors if tensor.name != "rope_freqs.weight")
     assert count == sum(tensor.numel() for name, tensor in weights.items() if not (name == "lm_head.weight" and model.config.tie_word_embeddings)), "tensors are missing"
 
-    params = xllamacpp.CommonParams()
-    params.model.path, params.n_parallel, params.n_ctx, params.n_gpu_layers = gguf, 1, 512, 0
-    params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
-    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    params.verbosity = 0
-    server = xllamacpp.Server(params)
-
-    def ask(path, body):
-        request = urllib.request.Request(f"{server.listening_address}/{path}", json.dumps(body).encode(), {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=600) as answer:
-            return json.load(answer)
-
+    ask = llama_server.start(gguf, 512)
     name = f"llama.cpp (xllamacpp {importlib.metadata.version('xllamacpp')}), GGUF file in {kind}"
     known = ask("tokenize", {"content": content, "add_special": True, "parse_special": False})["tokens"][:TOKENS]
     if known != ids:

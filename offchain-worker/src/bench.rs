@@ -1,7 +1,7 @@
 //! How fast this machine trains, against candle's autograd on the same model, and what committing states costs.
 
-use neuroshard_compute::exec::StepMemory;
-use neuroshard_graph::{ModelConfig, TrainConfig};
+use neuroshard_compute::exec::{SetupError, StepMemory};
+use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_training::{
 	checkpoint::{Checkpoint, CheckpointError},
 	engine::{autograd::AutogradTrainer, Engine, EngineError},
@@ -155,13 +155,17 @@ pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, memory: S
 	})
 }
 
-/// Inner steps a second that this machine takes with `threads` threads, measured for `time` after one untimed step.
+/// Inner steps a second that `engine` takes on this machine, measured for `time` after one untimed step.
 ///
 /// # Errors
 /// [`BenchError`].
-pub fn steps_within(model: &ModelConfig, train: &TrainConfig, threads: usize, time: Duration) -> Result<f64, BenchError> {
-	let mut engine = Engine::new(model, train, threads)?;
-	engine.load(&Checkpoint::genesis(0, model, train, threads)?.params)?;
+pub fn steps_within(mut engine: Engine, time: Duration) -> Result<f64, BenchError> {
+	let (model, train) = (engine.model().clone(), engine.train_config().clone());
+	if engine.lacks_model() {
+		// An adapter beside a model of zeros takes as long as beside any other.
+		engine.load_model(&vec![0.0; ParamLayout::new(&model).map_err(SetupError::from).map_err(EngineError::from)?.len()])?;
+	}
+	engine.load(&Checkpoint::genesis(0, &model, &train, engine.exec().threads())?.params)?;
 	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
 	engine.train_step(&tokens, 0, 1)?;
 	let begin = Instant::now();

@@ -3,7 +3,7 @@
 //! Every duration of a network is a number of blocks: windows, clocks, phases, epochs. They are chosen for a machine of [`REFERENCE`] speed, with room for
 //! one that gets [`ROOM`] times slower while a network runs. On a slower machine blocks take longer, so that all of it does, and so do waits.
 
-use neuroshard_training::{presets, priority::lower_thread_priority};
+use neuroshard_training::{engine::Engine, presets, priority::lower_thread_priority};
 use neuroshard_worker::bench::steps_within;
 use std::{
 	sync::{Barrier, OnceLock},
@@ -51,7 +51,7 @@ fn steps_per_second() -> f64 {
 		lower_thread_priority();
 		begin.wait();
 		// What a machine has no memory for is not measured; whatever needs that says so.
-		steps_within(&model, &train, 1, MEASURED).unwrap_or(0.0)
+		Engine::new(&model, &train, 1).ok().and_then(|engine| steps_within(engine, MEASURED).ok()).unwrap_or(0.0)
 	};
 	thread::scope(|scope| {
 		let threads: Vec<_> = (0..cores).map(|_| scope.spawn(measured)).collect();

@@ -4,9 +4,10 @@ use crate::{until, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_data::{
 	build::build,
-	corpus::{path_corpus, registry_corpus, Corpus},
+	corpus::{path_corpus, registry_corpus, Corpus, CorpusLimits},
 	dataset::TOKENIZER_FILE,
 	loader::Loader,
+	manifest::DatasetManifest,
 	tokenizer::{train, Tokenizer},
 	DataError,
 };
@@ -95,6 +96,15 @@ impl Prepared {
 	) -> Result<Self, Error> {
 		let folder = layout.folder().join("dataset");
 		let work = move || prepare(preset, (&text, tokens), folder, participants);
+		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
+	}
+
+	/// Of the dataset in `folder`, which a run of the preset's model is to be trained on as `train` says.
+	///
+	/// # Errors
+	/// [`Error::Data`] if there is none, [`Error::TooLittleText`] if it is too small for so many participants.
+	pub async fn of_dataset(folder: PathBuf, preset: Preset, train: TrainConfig, participants: RangeInclusive<u32>) -> Result<Self, Error> {
+		let work = move || measured(preset, train, (folder.clone(), DatasetManifest::read(&folder)?), participants);
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
@@ -316,9 +326,19 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 		Tokens::Trained(vocab) => trained(&corpus, vocab, &folder.with_extension("tokenizer.json"))?,
 	};
 	let built = build(&corpus, &tokenizer, &preset.shards(), &folder)?.dataset;
-	let (model, train) = preset.configs();
-	let model = ModelConfig { vocab: built.manifest.vocab, ..model };
-	let windows = training_windows(&built.manifest.shape, train.seq_len);
+	measured(preset, preset.configs().1, (folder, built.manifest), participants)
+}
+
+/// What a run begins with that trains the preset's model on a dataset.
+fn measured(
+	preset: Preset,
+	train: TrainConfig,
+	(folder, manifest): (PathBuf, DatasetManifest),
+	participants: RangeInclusive<u32>,
+) -> Result<Prepared, Error> {
+	let model = ModelConfig { vocab: manifest.vocab, ..preset.configs().0 };
+	let train = TrainConfig { masked: manifest.masked, ..train };
+	let windows = training_windows(&manifest.shape, train.seq_len);
 	let needed = u64::from(*participants.end()).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
 	if windows < needed {
 		return Err(Error::TooLittleText { windows, needed });
@@ -326,9 +346,9 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 	let threads = hardware::threads(None);
 	let mut engine = Engine::new(&model, &train, threads)?;
 	let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
-	let loader = Loader::new(&folder, built.manifest.shape, built.manifest.width())?;
+	let loader = Loader::new(&folder, manifest.shape, manifest.width())?;
 	Ok(Prepared {
-		manifest: built.manifest.on_chain()?,
+		manifest: manifest.on_chain()?,
 		preset,
 		model,
 		patience: 1,
@@ -338,7 +358,7 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 		start: RunStart::Seed,
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
 		train,
-		unigram_entropy: built.manifest.unigram_entropy,
+		unigram_entropy: manifest.unigram_entropy,
 		folder,
 	})
 }
@@ -350,6 +370,15 @@ fn trained(corpus: &Corpus, vocab: u32, path: &Path) -> Result<Tokenizer, Error>
 	let file = train::train(documents.iter().map(String::as_str), vocab).map_err(failed)?;
 	std::fs::write(path, file).map_err(|source| Error::from(DataError::io(path, source)))?;
 	Tokenizer::open(path, None, false).map_err(failed)
+}
+
+/// Texts of the crates that cargo has fetched to build this program, of so many bytes together.
+///
+/// # Errors
+/// [`Error::Data`] if they cannot be read.
+pub fn registry_texts(total_bytes: u64) -> Result<Vec<String>, Error> {
+	let (texts, _) = registry_corpus(&cargo_home()?, CorpusLimits { total_bytes, ..CorpusLimits::default() }).texts()?;
+	Ok(texts.into_iter().collect())
 }
 
 fn cargo_home() -> Result<PathBuf, Error> {

@@ -1,13 +1,13 @@
 //! A network with cheaters among honest workers, until all of them are judged.
 
 use crate::{
-	until, Binaries, Cheat, Cheater, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules, Summary, Text,
-	Tokens, Training, Verdicts, View,
+	made_dataset, registry_texts, until, Binaries, Cheat, Decided, Error, Flood, Flooded, Layout, Minted, Network, Prepared, Preset, Rules,
+	Summary, Text, Training, Verdicts, View,
 };
-use neuroshard_types::{BlockNumber, RoundIndex};
+use neuroshard_types::{BlockNumber, RoundIndex, TrainConfig};
 use std::{
 	ops::RangeInclusive,
-	path::Path,
+	path::{Path, PathBuf},
 	time::{Duration, Instant},
 };
 
@@ -19,13 +19,21 @@ const FLOODED: Rules = Rules { window: 240, clock: 60, extension: 30, audits: No
 const INNER_STEPS: u32 = 40;
 /// Honest workers.
 const HONEST: u16 = 3;
-/// Tokens of the tokenizer that is trained where the rule is robust: disputes are about rows of many tiles then.
+/// Tokens of the tokenizer that is trained for conversations: disputes are about rows of many tiles then.
 const TRAINED: u32 = 2_000;
+/// Bytes of the conversations.
+const CHATS_BYTES: u64 = 4 << 20;
+/// How conversations are written.
+const TEMPLATE: &str = "{% for m in messages %}{{ m.role }}: {% if m.role == 'assistant' %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}\n{% endfor %}";
 
 /// What became of the cheaters of a network.
 pub struct Trial {
-	/// Who they were.
-	pub cheaters: Vec<Cheater>,
+	/// The network, which still runs, with the cheaters.
+	pub network: Network,
+	/// What was trained.
+	pub training: Training,
+	/// The end of that.
+	pub view: View,
 	/// What was decided.
 	pub verdicts: Verdicts,
 	/// What the training amounts to, when the first honest rewards were minted after the last verdict.
@@ -41,27 +49,50 @@ pub enum Terms {
 	Plain,
 	/// Another account fills what ordinary extrinsics may take of every block.
 	Flooded,
-	/// The outer step takes Multi-Krum of shortened deltas, and momentum.
+	/// Conversations are trained on, and the outer step takes Multi-Krum of shortened deltas, and momentum.
 	Robust,
 }
 
 impl Trial {
-	/// Has workers cheat in the rounds that are named, in a network of tiny rounds that lives in `folder`, and ends it when they are judged and the
-	/// next checkpoint is adopted; where something is audited, when the first auditors are paid.
+	/// Has workers cheat in the rounds that are named, in a network of tiny rounds that lives in `folder`, and ends the run when they are judged and
+	/// the next checkpoint is adopted; where something is audited, when the first auditors are paid.
 	///
 	/// # Errors
 	/// [`Error::Late`] if one of them is not caught, and whatever keeps a network from running.
 	pub async fn hold(folder: &Path, cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Result<Self, Error> {
+		let layout = Layout::create(folder.join("network"), None, all_workers(cheats))?;
+		let participants = Self::participants(cheats);
+		let prepared = match terms {
+			Terms::Robust => {
+				let dataset = conversations(folder).await?;
+				let train = TrainConfig { inner_steps: INNER_STEPS, ..Preset::Tiny.configs().1 };
+				Prepared::of_dataset(dataset, Preset::Tiny, train, participants).await?.with_codes_robust_rule_and_momentum()
+			}
+			Terms::Plain | Terms::Flooded => {
+				Prepared::new(&layout, Preset::Tiny, Text::Registry, participants).await?.with_inner_steps(INNER_STEPS)
+			}
+		};
+		Self::of(layout, prepared, cheats, terms).await
+	}
+
+	/// Participants of the rounds of a trial with these cheats, who can be prepared for.
+	pub fn participants(cheats: &[(Cheat, RoundIndex)]) -> RangeInclusive<u32> {
+		u32::from(HONEST)..=u32::from(all_workers(cheats))
+	}
+
+	/// As [`Self::hold`], of a run that is `prepared`.
+	///
+	/// # Errors
+	/// As [`Self::hold`].
+	pub async fn of_run(folder: &Path, prepared: Prepared, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
+		let layout = Layout::create(folder.join("network"), None, all_workers(cheats))?;
+		Self::of(layout, prepared, cheats, Terms::Plain).await
+	}
+
+	async fn of(layout: Layout, prepared: Prepared, cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Result<Self, Error> {
 		let started = Instant::now();
 		let flooded = terms == Terms::Flooded;
-		let all = HONEST.saturating_add(Cheat::workers(cheats));
-		let layout = Layout::create(folder.join("network"), None, all)?;
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
-		let tokens = if terms == Terms::Robust { Tokens::Trained(TRAINED) } else { Tokens::Bytes };
-		let participants = u32::from(HONEST)..=u32::from(all);
-		let prepared = Prepared::with_tokens(&layout, Preset::Tiny, (Text::Registry, tokens), participants).await?;
-		let prepared = prepared.with_inner_steps(INNER_STEPS);
-		let prepared = if terms == Terms::Robust { prepared.with_codes_robust_rule_and_momentum() } else { prepared };
 		let mut network = Network::start(Binaries::find()?, layout, rules).await?;
 		let run = Training::sponsor(&network, prepared, None).await?;
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
@@ -80,10 +111,27 @@ impl Trial {
 		let minted = Minted::wait_for_first(&network, &run).await?;
 		let view = View::look(&network, &run, None).await?;
 		let summary = Summary::collect(&network, &run, &view, minted, started.elapsed()).await?;
-		let cheaters = network.cheaters.clone();
-		network.stop().await;
-		Ok(Self { cheaters, verdicts, summary, flooded })
+		Ok(Self { network, training: run, view, verdicts, summary, flooded })
 	}
+}
+
+fn all_workers(cheats: &[(Cheat, RoundIndex)]) -> u16 {
+	HONEST.saturating_add(Cheat::workers(cheats))
+}
+
+/// A dataset of conversations that are made of text at hand: the user says the first half of each, the assistant the second.
+async fn conversations(folder: &Path) -> Result<PathBuf, Error> {
+	let path = folder.join("chats.jsonl");
+	let lines: Vec<String> = registry_texts(CHATS_BYTES)?
+		.iter()
+		.map(|text| {
+			let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
+			let said = |role: &str, content: &str| serde_json::json!({ "role": role, "content": content });
+			serde_json::json!({ "messages": [said("user", first), said("assistant", second)], "text": text }).to_string()
+		})
+		.collect();
+	std::fs::write(&path, lines.join("\n")).map_err(Error::file(&path))?;
+	made_dataset(&path, TRAINED, Some(TEMPLATE), Preset::Tiny, folder).await
 }
 
 /// The blocks from the opening of the first dispute to the last verdict.

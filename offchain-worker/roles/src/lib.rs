@@ -50,6 +50,7 @@ pub use error::WorkerError;
 pub use holder::end_attestations;
 pub use journal::{pending_in, Journal, JournalError, Pending};
 pub use leave::{forget_request, LEAVE_FILE};
+pub use memory::Needs;
 pub use participant::{choose_run, KnownRun, Prospect};
 pub use parts::{Mode, Options, Parts};
 pub use worker::Worker;

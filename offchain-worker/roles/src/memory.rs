@@ -21,9 +21,9 @@ const CASE_VECTORS: u64 = 5;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
 const OUTER_VECTORS: u64 = 6;
 
-/// Least memory that a run takes, in bytes.
+/// Memory that a run takes of whoever has to do with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Needs {
+pub struct Needs {
 	model: ModelConfig,
 	train: TrainConfig,
 	/// Arena of training steps with a whole batch and all of its activations at once.
@@ -45,7 +45,7 @@ impl Needs {
 	///
 	/// # Errors
 	/// [`ConfigError`] for a configuration that no engine takes.
-	pub(super) fn of(config: &RunConfig) -> Result<Self, ConfigError> {
+	pub fn of(config: &RunConfig) -> Result<Self, ConfigError> {
 		let (model, train) = (&config.model, &config.train);
 		let layout = ParamLayout::trained(model, train)?;
 		// The model that an adapter is beside: in the arena, and once more for disputes, and its blob while it comes.
@@ -77,8 +77,8 @@ impl Needs {
 	///
 	/// # Errors
 	/// [`WorkerError::TooLittleMemory`].
-	pub(super) fn participant(&self, available: Option<u64>) -> Result<StepMemory, WorkerError> {
-		let needed = |steps: u64| steps.max(self.validation).saturating_add(self.beside).saturating_add(self.case);
+	pub fn participant(&self, available: Option<u64>) -> Result<StepMemory, WorkerError> {
+		let needed = |steps: u64| self.with_steps(steps);
 		let mut least = check(needed(self.steps), available);
 		// The rest of what a run takes may be too much by itself; to know this takes no plan.
 		if least.is_err() && check(needed(0), available).is_ok() {
@@ -91,6 +91,18 @@ impl Needs {
 			}
 		}
 		least.map(|()| StepMemory::default())
+	}
+
+	/// Bytes that a participant takes as it is fastest, and in the way that takes least.
+	pub fn bounds(&self) -> [u64; 2] {
+		let ways = StepMemory::ways(&self.train).filter_map(|way| way.arena_len(&self.model, &self.train).ok());
+		let least = ways.map(|elements| elements.saturating_mul(F32_BYTES)).min();
+		[self.steps, least.unwrap_or(self.steps)].map(|steps| self.with_steps(steps))
+	}
+
+	/// Bytes that a participant takes whose training steps have an arena of so many.
+	fn with_steps(&self, steps: u64) -> u64 {
+		steps.max(self.validation).saturating_add(self.beside).saturating_add(self.case)
 	}
 
 	/// The same for a claim that is recomputed.
@@ -167,6 +179,7 @@ mod tests {
 			let chosen = needs.participant(Some(engine(memory) - u64::from(!fits))).unwrap();
 			assert_eq!(chosen == memory, fits, "{chosen:?}");
 		}
+		assert_eq!(needs.bounds(), [engine(StepMemory::default()), engine(least)]);
 		let refused = needs.participant(Some(engine(least) - 1));
 		assert!(matches!(refused, Err(WorkerError::TooLittleMemory { needed, .. }) if needed == engine(least)), "{refused:?}");
 	}

@@ -9,7 +9,7 @@ use neuroshard_types::{run::RunView, BlockNumber, RoundIndex, RunId};
 const PACE_ROUNDS: RoundIndex = 32;
 
 /// A size, rounded up.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
 	if bytes < 1 << 30 {
 		return format!("{} MiB", bytes.div_ceil(1 << 20));
 	}

@@ -32,6 +32,7 @@ mod offer;
 mod open;
 mod owner;
 mod parse;
+mod plan;
 mod ports;
 mod process;
 mod push;

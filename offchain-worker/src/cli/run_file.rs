@@ -20,6 +20,9 @@ use std::{
 /// Most bytes of a run file: far more than one has.
 const LONGEST: u64 = 1 << 20;
 
+/// Learning rates, the largest and the least, at which models that there are keep most of what they know.
+const FURTHER: (f32, f32) = (2e-5, 2e-6);
+
 /// Why a run file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
@@ -210,6 +213,13 @@ impl RunFile {
 			durations,
 			overlaps: false,
 		}
+	}
+
+	/// Has a model that there is trained further: one of this shape, on shorter sequences if it knows no longer ones, in small steps.
+	pub(super) fn go_on_with(&mut self, model: &ModelConfig) {
+		self.model = ModelFile { vocab: Some(model.vocab), ..ModelFile::of(model) };
+		self.train.seq_len = self.train.seq_len.min(model.max_seq);
+		(self.train.lr, self.train.lr_min) = FURTHER;
 	}
 
 	/// Smallest bond of a participant.
@@ -445,6 +455,18 @@ mod tests {
 		assert_eq!(again, file);
 		let unknown = serde_json::from_str::<AdapterFile>(&json.replace("v_proj", "w_proj")).unwrap_err().to_string();
 		assert!(unknown.contains("there is no projection w_proj"), "{unknown}");
+	}
+
+	#[test]
+	fn a_model_that_there_is_takes_the_place_of_the_configurations_with_a_smaller_step() {
+		let model =
+			ModelConfig { vocab: 49_152, dim: 64, heads: 2, kv_heads: 1, max_seq: 96, family: Family::Qwen2, ..Preset::Tiny.configs().0 };
+		let mut file = RunFile::of(Preset::Devnet);
+		file.go_on_with(&model);
+		assert_eq!((file.model.config(288), file.train.seq_len, file.train.lr), (model.clone(), 96, 2e-5));
+		file.check().unwrap();
+		file.go_on_with(&ModelConfig { max_seq: 8_192, ..model });
+		assert_eq!(file.train.seq_len, 96, "it is not made longer");
 	}
 
 	#[test]

@@ -90,17 +90,19 @@ impl Start {
 
 /// The header of the checkpoint in `folder`, if that is one of `model`.
 fn in_folder(folder: &Path, model: &ModelConfig) -> Result<Header, CliError> {
-	let none = || {
-		CliError::Invalid(format!(
-			"there is no checkpoint in {}: name a folder that `model import` filled, RUN:ROUND or seed",
-			folder.display()
-		))
-	};
-	let header = Checkpoint::header(folder)?.ok_or_else(none)?;
+	let header = Checkpoint::header(folder)?.ok_or_else(|| no_start(folder))?;
 	if let Some(found) = read_model(folder)? {
 		fits(&found, model, &folder.display().to_string())?;
 	}
 	Ok(header)
+}
+
+/// What is said of a folder that has nothing to start from.
+pub(super) fn no_start(folder: &Path) -> CliError {
+	CliError::Invalid(format!(
+		"there is no checkpoint in {}: name a folder that `model import` filled, RUN:ROUND or seed",
+		folder.display()
+	))
 }
 
 /// Refuses a checkpoint of another model, which only the longest text does not make.

@@ -111,6 +111,8 @@ struct Report {
 	account: Option<Holdings>,
 	total_issuance: u128,
 	run: Option<(RunId, RunView, Option<RoundView>)>,
+	/// Validation loss of the run's newest checkpoint.
+	attested: Option<f32>,
 	worker: Option<Status>,
 	/// The most urgent move in a dispute.
 	turn: Option<Turn>,
@@ -143,6 +145,10 @@ impl Report {
 				None if run.is_some() => return Err(CliError::Unknown(format!("run {}", run.unwrap_or_default()))),
 				None => None,
 			};
+		let attested = match &run {
+			Some((id, view, _)) => attested_loss(at, *id, view).await?,
+			None => None,
+		};
 		let turn = match account {
 			Some(account) => most_urgent(at, &owner::of(at, account).await?).await?,
 			None => None,
@@ -151,7 +157,7 @@ impl Report {
 			Some(account) => Some(Holdings::of(at, account).await?),
 			None => None,
 		};
-		Ok(Self { heads, account, total_issuance: at.total_issuance().await?, run, worker, turn, nodes: Watched::default() })
+		Ok(Self { heads, account, total_issuance: at.total_issuance().await?, run, attested, worker, turn, nodes: Watched::default() })
 	}
 
 	fn json(&self) -> Value {
@@ -185,6 +191,7 @@ impl Report {
 				"rounds": run.config.rounds,
 				"rounds_adopted": run.rounds_adopted,
 				"checkpoint": format!("{:?}", run.checkpoint),
+				"validation_loss": self.attested,
 				"round": round.as_ref().map(|round| json!({
 					"round": round.round,
 					"attempt": round.attempt,
@@ -248,10 +255,11 @@ impl Report {
 				let name = String::from_utf8_lossy(&run.config.name);
 				let name = printable_line(&name);
 				println!(
-					"run        {id} ({name}), {:?}, {} done, checkpoint {:?}",
+					"run        {id} ({name}), {:?}, {} done, checkpoint {:?}{}",
 					run.status,
 					counted(run.rounds_adopted, "round"),
-					run.checkpoint
+					run.checkpoint,
+					self.attested.map_or(String::new(), |loss| format!(" with a validation loss of {loss} nats"))
 				);
 				if let Some(round) = round {
 					let deadline = round.deadline.map_or("open".to_owned(), |block| format!("until block {block}"));
@@ -297,11 +305,19 @@ impl Report {
 	}
 }
 
+/// Validation loss that is attested of the run's newest checkpoint, while the chain keeps the record of its round.
+async fn attested_loss(at: &ChainAt, id: RunId, run: &RunView) -> Result<Option<f32>, CliError> {
+	let Some(last) = run.rounds_adopted.checked_sub(1) else { return Ok(None) };
+	let record = at.record(id, last).await?.filter(|record| record.checkpoint == run.checkpoint);
+	Ok(record.map(|record| record.validation_loss.get()))
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_fixtures::run_in_training;
+	use neuroshard_fixtures::{run_in_training, Connect};
 	use neuroshard_mock_node::{Fate, MockNode, Script};
+	use neuroshard_types::{run::RoundRecord, F32, H256};
 
 	#[tokio::test]
 	async fn a_run_is_shown_to_whoever_asks_also_without_a_key() {
@@ -310,6 +326,7 @@ mod tests {
 		node.answer("Training", "runs", &vec![id]);
 		node.answer("Training", "run", &Some(run));
 		node.answer("Training", "round", &Some(round));
+		node.answer("Training", "record", &None::<RoundRecord>);
 		let base = tempfile::tempdir().unwrap();
 		let common = Common { node: vec![node.url()], base_path: Some(base.path().to_path_buf()), suri: None, passphrase_file: None };
 		for json in [false, true] {
@@ -319,5 +336,33 @@ mod tests {
 		let none = StatusCommand { json: false, run: Some(id + 1) }.run(&common).await;
 		assert!(none.unwrap_err().to_string().contains("run 8"));
 		assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0, "nothing is made for it");
+	}
+
+	#[tokio::test]
+	async fn the_loss_of_the_newest_checkpoint_is_told_and_that_of_no_other() {
+		let node = MockNode::start(Script { blocks_a_look: 1, fate: |_| Fate::Included }).await;
+		let (id, mut run, _) = run_in_training();
+		let record = RoundRecord {
+			seed: H256::zero(),
+			start: H256::zero(),
+			inner_start: H256::zero(),
+			first_round: 3,
+			participants: Vec::new(),
+			late: Vec::new(),
+			bridge: None,
+			included: Vec::new(),
+			excluded: Vec::new(),
+			attested: Vec::new(),
+			checkpoint: H256::repeat_byte(5),
+			fallen: false,
+			validation_loss: F32::new(1.25),
+			adopted_at: 7,
+		};
+		node.answer("Training", "record", &Some(record));
+		let at = node.client().await.now().await.unwrap();
+		for (rounds, checkpoint, expected) in [(4, 5, Some(1.25)), (4, 6, None), (0, 5, None)] {
+			(run.rounds_adopted, run.checkpoint) = (rounds, H256::repeat_byte(checkpoint));
+			assert_eq!(attested_loss(&at, id, &run).await.map_err(|error| error.to_string()), Ok(expected));
+		}
 	}
 }

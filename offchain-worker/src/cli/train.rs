@@ -1,19 +1,27 @@
 //! `train template|plan|create-run|approve|stop|add-cohort|remove-run|list`.
 
 use super::{
-	bill::Bill, dataset_chain, disk, money::unsent, open::open, parse, run_check, run_file::Preset, run_start::Start, CliError, Common,
-	RunFile,
+	bill::Bill,
+	dataset_chain, disk,
+	money::unsent,
+	open::open,
+	parse,
+	plan::{checks, liars, Plan},
+	run_check,
+	run_file::Preset,
+	run_start::{no_start, Start},
+	CliError, Common, RunFile,
 };
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::{keys::Account, training, Call, ChainAt, ChainClient, Neuro};
-use neuroshard_graph::ParamLayout;
+use neuroshard_roles::read_model;
 use neuroshard_support::{counted::counted, hardware, printable::printable_line};
 use neuroshard_training::{
 	need::{longest_round, DiskNeed},
-	slowest::{longest_check, too_short},
+	slowest::too_short,
 };
 use neuroshard_types::{
-	dataset::{Manifest, BYTE_VOCAB},
+	dataset::Manifest,
 	run::{RunStart, RunStatus},
 	AccountId, DatasetId, RoundIndex, RunId,
 };
@@ -26,16 +34,12 @@ pub(super) enum TrainCommand {
 		/// Configuration.
 		#[arg(long, value_enum, default_value = "devnet")]
 		preset: Preset,
+		/// Folder that `model import` filled: its model takes the place of the configuration's, and a learning rate to train it further.
+		#[arg(long, value_name = "DIR")]
+		start: Option<PathBuf>,
 	},
-	/// Say what a run comes to, without creating it.
-	Plan {
-		/// Run file.
-		#[arg(long, value_name = "FILE", conflicts_with = "preset")]
-		file: Option<PathBuf>,
-		/// Configuration, if there is no run file.
-		#[arg(long, value_enum, default_value = "devnet")]
-		preset: Preset,
-	},
+	/// Say what a run comes to, without creating it: parameters, memory, disk, traffic and time of workers, deposit and fee.
+	Plan(Plan),
 	/// Create a training run on chain.
 	CreateRun(CreateRun),
 	/// Let a run draw issuance, with the sudo key of a development network.
@@ -105,15 +109,15 @@ pub(super) struct CreateRun {
 impl TrainCommand {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		match self {
-			Self::Template { preset } => {
-				let text = serde_json::to_string_pretty(&RunFile::of(preset)).map_err(|error| CliError::Invalid(error.to_string()))?;
+			Self::Template { preset, start } => {
+				let mut file = RunFile::of(preset);
+				if let Some(folder) = start {
+					file.go_on_with(&read_model(&folder)?.ok_or_else(|| no_start(&folder))?);
+				}
+				let text = serde_json::to_string_pretty(&file).map_err(|error| CliError::Invalid(error.to_string()))?;
 				println!("{text}");
 			}
-			Self::Plan { file, preset } => {
-				let file = file.as_deref().map_or_else(|| Ok(RunFile::of(preset)), RunFile::read)?;
-				file.check()?;
-				println!("{}\n{}\n{}", size(&file, BYTE_VOCAB), liars(&file), checks(&file));
-			}
+			Self::Plan(command) => command.run(common).await?,
 			Self::CreateRun(command) => command.run(common).await?,
 			Self::Approve { run } => {
 				let opened = open(common).await?;
@@ -242,40 +246,6 @@ impl CreateRun {
 		file.train.adapter.as_mut().ok_or_else(none)?.base = Some(params);
 		Ok(())
 	}
-}
-
-/// What the run trains, and how much.
-fn size(file: &RunFile, vocab: u32) -> String {
-	let (model, train) = (file.model.config(vocab), file.train.config(false));
-	let delta = ParamLayout::of_deltas(&model, &train).ok().and_then(|layout| u64::try_from(layout.encoded_len()).ok());
-	let tokens = match train.weighs_steps() {
-		true => format!("{} to {}", train.tokens_after(train.least_steps()), train.tokens_per_round()),
-		false => train.tokens_per_round().to_string(),
-	};
-	let rounds = file.rounds.map_or("until it is stopped".to_owned(), |rounds| format!("for {}", counted(rounds, "round")));
-	let trained = match train.adapter {
-		Some(adapter) => format!("adapter: {} parameters beside a model of {}", adapter.parameters(&model), model.parameters()),
-		None => format!("model: {} parameters", model.parameters()),
-	};
-	format!(
-		"{trained}; each participant trains on {} tokens in a round, {rounds}, and hands over {} bytes",
-		tokens,
-		delta.unwrap_or_else(|| model.parameters().saturating_mul(4))
-	)
-}
-
-/// How many liars the run withstands.
-fn liars(file: &RunFile) -> String {
-	let aggregator = file.train.config(false).aggregator;
-	let of = |participants: u32| format!("{} of {participants}", aggregator.liars(participants));
-	let (few, many) = (of(file.min_participants), of(file.max_participants));
-	format!("aggregation: withstands {few} participants who hand over false deltas that audits have not found yet, and {many}")
-}
-
-/// What checking a round takes of whom it takes the most.
-fn checks(file: &RunFile) -> String {
-	let blocks = longest_check(&file.durations, &file.train.config(false));
-	format!("checks: the slowest machine that can take part runs a round again in {blocks} blocks; a chain's sealTime and clock should be at least as long")
 }
 
 /// Refuses an account that does not have the chain's sudo key.

@@ -33,10 +33,15 @@ impl BlockClock {
 		format!("block {block}, {} from now{}", counted(blocks, "block"), self.about(blocks))
 	}
 
+	/// How long so many blocks take, if that is known.
+	pub(super) fn milliseconds(&self, blocks: BlockNumber) -> Option<u64> {
+		Some(self.block_ms?.saturating_mul(blocks.into()))
+	}
+
 	/// How long so many blocks take, in brackets, if that is known.
 	pub(super) fn about(&self, blocks: BlockNumber) -> String {
-		let Some(ms) = self.block_ms else { return String::new() };
-		let seconds = ms.saturating_mul(blocks.into()).div_ceil(1_000);
+		let Some(ms) = self.milliseconds(blocks) else { return String::new() };
+		let seconds = ms.div_ceil(1_000);
 		match seconds {
 			0..=119 => format!(" (about {seconds} s)"),
 			120..=7_199 => format!(" (about {} min)", seconds.div_ceil(60)),

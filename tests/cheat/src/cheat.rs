@@ -21,6 +21,12 @@ pub enum Cheat {
 	WrongMask,
 	/// One wrong bit of one weight after one inner step.
 	BitFlip,
+	/// One wrong bit of the embeddings that one inner step takes for its tokens.
+	WrongEmbedding,
+	/// One wrong bit of the gradient of the logits in one inner step.
+	WrongLoss,
+	/// One wrong bit of the gradient of the embedding in one inner step.
+	WrongScatter,
 	/// A checkpoint in which one delta counts twice, and another one not at all.
 	WrongAggregate,
 	/// A checkpoint whose outer step is twice as long.
@@ -47,6 +53,9 @@ impl Cheat {
 			Self::WrongShard => "wrong-shard",
 			Self::WrongMask => "wrong-mask",
 			Self::BitFlip => "bit-flip",
+			Self::WrongEmbedding => "wrong-embedding",
+			Self::WrongLoss => "wrong-loss",
+			Self::WrongScatter => "wrong-scatter",
 			Self::WrongAggregate => "wrong-aggregate",
 			Self::WrongOuterStep => "wrong-outer-step",
 			Self::Silence => "silence",
@@ -71,7 +80,12 @@ impl Cheat {
 			ClaimKind::Work => {
 				matches!(
 					self,
-					Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::WrongShard | Self::WrongMask | Self::BitFlip | Self::Silence
+					Self::Noise
+						| Self::FewerSteps | Self::CopiedDelta
+						| Self::WrongShard | Self::WrongMask
+						| Self::BitFlip | Self::WrongEmbedding
+						| Self::WrongLoss | Self::WrongScatter
+						| Self::Silence
 				)
 			}
 		}
@@ -93,7 +107,8 @@ impl Cheat {
 	/// How a dispute about it ends: a cheater that has no answers is condemned by its clock.
 	pub fn verdict(self) -> Decision {
 		match self {
-			Self::WrongShard | Self::WrongMask | Self::BitFlip | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
+			Self::WrongShard | Self::WrongMask | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
+			Self::BitFlip | Self::WrongEmbedding | Self::WrongLoss | Self::WrongScatter => Decision::Fraud,
 			Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint => Decision::Fraud,
 			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence | Self::LazyAuditor => Decision::DefenderLate,
 		}

@@ -48,13 +48,13 @@ pub enum Deed {
 	WrongShard,
 	/// Inner steps in which every token is a target of the loss. Only where a dataset is masked, something is wrong with that.
 	WrongMask,
-	/// One wrong bit of one weight after one inner step, on which the rest of the round is built.
-	BitFlip,
+	/// One wrong bit of what this operator gives in one inner step, on which the rest of the round is built.
+	BitFlip(Op),
 	/// A checkpoint in which one delta counts twice, and another one not at all.
 	WrongAggregate,
 	/// A checkpoint whose outer step is twice as long.
 	WrongOuterStep,
-	/// As [`Deed::BitFlip`], without a word in disputes.
+	/// As [`Deed::BitFlip`] of a weight, without a word in disputes.
 	Silence,
 	/// A random sample of work that it was drawn to audit, without running it.
 	LazyAudit,
@@ -157,22 +157,26 @@ impl Conduct for Fault {
 	}
 
 	fn mistake(&self, run: RunId, round: RoundIndex, model: &ModelConfig, train: &TrainConfig) -> Result<Option<Mistake>, ConfigError> {
-		if !matches!(self.deed, Deed::BitFlip | Deed::Silence) || !self.happens_in(round) {
-			return Ok(None);
-		}
-		if self.deed == Deed::BitFlip && train.code().is_some() {
+		let op = match self.deed {
+			Deed::BitFlip(op) if self.happens_in(round) => op,
+			Deed::Silence if self.happens_in(round) => Op::AdamW,
+			_ => return Ok(None),
+		};
+		if self.deed == Deed::BitFlip(Op::AdamW) && train.code().is_some() {
 			let mut random = self.random(run, round);
 			// The first stage is the one that encodes.
 			let (element, mask) = (random.gen(), 1 << random.gen_range(12..23));
 			return Ok(Some(Mistake { step: train.inner_steps, stage: 0, output: 0, element, mask }));
 		}
 		let plan = Plan::training(model, train)?;
-		let updates: Vec<u32> = (0..).zip(plan.stages()).filter(|(_, stage)| stage.op == Op::AdamW).map(|(number, _)| number).collect();
+		let stages: Vec<u32> = (0..).zip(plan.stages()).filter(|(_, stage)| stage.op == op).map(|(number, _)| number).collect();
 		let mut random = self.random(run, round);
 		let step = random.gen_range(0..train.inner_steps);
-		let stage = updates.get(random.gen_range(0..updates.len().max(1))).copied().ok_or(ConfigError::Dimension)?;
+		let stage = stages.get(random.gen_range(0..stages.len().max(1))).copied().ok_or(ConfigError::Dimension)?;
 		// The first output of the update is the weights; the element is taken modulo their number.
-		let (output, element, mask) = (0, random.gen(), 1 << random.gen_range(12..23));
+		let (output, element, bit) = (0, random.gen(), random.gen_range(12..23));
+		// What is summed up with many others is changed so much that it shows in the sum: to a number near zero, or from zero.
+		let mask = if op == Op::AdamW { 1 << bit } else { 1 << 29 };
 		Ok(Some(Mistake { step, stage, output, element, mask }))
 	}
 

@@ -2,6 +2,7 @@
 
 use super::{Cheat, Deed, Fault};
 use clap::Args;
+use neuroshard_graph::graph::Op;
 use neuroshard_types::{AccountId, RoundIndex};
 use std::path::PathBuf;
 
@@ -36,7 +37,10 @@ impl CheatOptions {
 			Some(Cheat::CopiedDelta) => cheat_from.map(Deed::Copy),
 			Some(Cheat::WrongShard) => Some(Deed::WrongShard),
 			Some(Cheat::WrongMask) => Some(Deed::WrongMask),
-			Some(Cheat::BitFlip) => Some(Deed::BitFlip),
+			Some(Cheat::BitFlip) => Some(Deed::BitFlip(Op::AdamW)),
+			Some(Cheat::WrongEmbedding) => Some(Deed::BitFlip(Op::Gather)),
+			Some(Cheat::WrongLoss) => Some(Deed::BitFlip(Op::LossBack)),
+			Some(Cheat::WrongScatter) => Some(Deed::BitFlip(Op::ScatterAdd)),
 			Some(Cheat::WrongAggregate) => Some(Deed::WrongAggregate),
 			Some(Cheat::WrongOuterStep) => Some(Deed::WrongOuterStep),
 			Some(Cheat::Silence) => Some(Deed::Silence),

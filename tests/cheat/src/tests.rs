@@ -25,6 +25,7 @@ const RUN: RunId = 3;
 const SEED: H256 = H256::repeat_byte(9);
 const STEPS: u32 = 12;
 const INTERVAL: u32 = 3;
+const BIT_FLIP: Deed = Deed::BitFlip(Op::AdamW);
 
 struct Fixture {
 	_folder: tempfile::TempDir,
@@ -146,7 +147,7 @@ fn who_takes_every_token_as_a_target_is_found_where_a_dataset_is_masked() {
 fn false_work_is_found(mut fixture: Fixture) {
 	let honest = fixture.honest(0, SEED);
 	assert_eq!(fixture.doubt(&honest), None);
-	for deed in [Deed::Noise, Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip, Deed::Silence] {
+	for deed in [Deed::Noise, Deed::FewerSteps, Deed::WrongShard, BIT_FLIP, Deed::Silence] {
 		let cheated = fixture.cheated(deed.clone());
 		let (work, expected) = (&cheated.work, &honest.work);
 		assert_eq!(work.state_roots.len(), expected.state_roots.len(), "{deed:?}");
@@ -155,7 +156,7 @@ fn false_work_is_found(mut fixture: Fixture) {
 		assert!(fixture.delta(&cheated).iter().all(|value| value.abs() < 1.0), "{deed:?}: a delta that others can apply");
 		assert_eq!(fixture.cheated(deed.clone()), cheated, "{deed:?}");
 		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
-		let in_code = deed == Deed::BitFlip && fixture.engine.train_config().code().is_some();
+		let in_code = deed == BIT_FLIP && fixture.engine.train_config().code().is_some();
 		assert_eq!(fixture.doubt(&cheated), Some(if in_code { Doubt::Delta } else { Doubt::Interval(first) }), "{deed:?}");
 	}
 }
@@ -183,7 +184,7 @@ fn false_work_of_a_bridge_is_found_false_too() {
 		story.doubt(&roots, trained.work.delta_root.0).unwrap()
 	};
 	assert_eq!(doubt(engine, &honest), None);
-	for deed in [Deed::FewerSteps, Deed::WrongShard, Deed::BitFlip] {
+	for deed in [Deed::FewerSteps, Deed::WrongShard, BIT_FLIP] {
 		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
 		let cheated = false_work(&fault(deed.clone()), due, engine, (genesis, Some(&base)), loader).unwrap().unwrap();
 		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
@@ -234,7 +235,7 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 	let honest = fixture.honest(0, SEED);
 	let mut steps = std::collections::BTreeSet::new();
 	for byte in 0..6 {
-		let fault = Fault { who: AccountId::new([byte; 32]), ..fault(Deed::BitFlip) };
+		let fault = Fault { who: AccountId::new([byte; 32]), ..fault(BIT_FLIP) };
 		let (model, train) = config(STEPS);
 		let mistake = fault.mistake(RUN, 0, &model, &train).unwrap().unwrap();
 		assert_eq!((mistake.mask.count_ones(), mistake.output), (1, 0));
@@ -246,6 +247,29 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 		steps.insert(mistake.step);
 	}
 	assert!(steps.len() > 1, "the step is drawn: {steps:?}");
+}
+
+/// A model of many tokens, of which a step reads few: most rows of the embedding have a gradient by the head alone.
+#[test]
+fn one_wrong_bit_where_a_vocabulary_is_large_is_found_in_its_step() {
+	let mut fixture = fixture(STEPS);
+	let (model, train) = config(STEPS);
+	let model = ModelConfig { vocab: 4_128, ..model };
+	let train = TrainConfig { batch: 1, ..train };
+	fixture.engine = Engine::new(&model, &train, 2).unwrap();
+	fixture.genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
+	let honest = fixture.honest(0, SEED);
+	for op in [Op::Gather, Op::LossBack, Op::ScatterAdd] {
+		for byte in 0..4 {
+			let fault = Fault { who: AccountId::new([byte; 32]), ..fault(Deed::BitFlip(op)) };
+			let mistake = fault.mistake(RUN, 0, &model, &train).unwrap().unwrap();
+			assert_eq!(Plan::training(&model, &train).unwrap().stages()[mistake.stage as usize].op, op);
+			let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
+			let cheated = false_work(&fault, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
+			assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{op:?} {mistake:?}");
+			assert_eq!(fixture.doubt(&cheated), Some(Doubt::Interval(mistake.step / INTERVAL)), "{op:?} {mistake:?}");
+		}
+	}
 }
 
 #[test]
@@ -340,7 +364,7 @@ fn only_what_has_a_story_is_defended() {
 		let silenced = |deed: &Deed| !fault(deed.clone()).answers_disputes(kind, 0) && fault(deed.clone()).answers_disputes(kind, 1);
 		assert!(silent.iter().all(silenced));
 		let stubborn =
-			[Deed::WrongShard, Deed::WrongMask, Deed::BitFlip, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver, Deed::LazyAudit];
+			[Deed::WrongShard, Deed::WrongMask, BIT_FLIP, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver, Deed::LazyAudit];
 		assert!(stubborn.into_iter().all(|deed| fault(deed).answers_disputes(kind, 0)));
 	}
 	assert!(silent.into_iter().all(|deed| fault(deed).answers_disputes(ClaimKind::Audit, 0)));
@@ -376,7 +400,7 @@ fn every_kind_is_asked_for_by_its_name() {
 	}
 	assert!(parse(&["--cheat", "wrong-token"]).unwrap_err().to_string().contains("noise, fewer-steps"));
 	let asked = parse(&["--cheat", "bit-flip"]).unwrap();
-	assert_eq!(asked, Some(Fault { round: 1, ..fault(Deed::BitFlip) }));
+	assert_eq!(asked, Some(Fault { round: 1, ..fault(BIT_FLIP) }));
 	let asked = parse(&["--cheat", "noise", "--cheat-round", "4", "--cheat-again"]).unwrap();
 	assert_eq!(asked, Some(Fault { round: 4, again: true, ..fault(Deed::Noise) }));
 	let asked = parse(&["--cheat", "copied-delta", "--cheat-from", "/base"]).unwrap();

@@ -61,7 +61,7 @@ pub fn false_work(
 			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {})?;
 			Ok(Some(trained))
 		}
-		Deed::BitFlip | Deed::Silence => {
+		Deed::BitFlip(_) | Deed::Silence => {
 			let windows = Windows::new(engine, loader, seed, place);
 			flipped(fault, (run, round), engine, (checkpoint, base), &windows, residual).map(Some)
 		}

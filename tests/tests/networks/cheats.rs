@@ -3,11 +3,13 @@
 use crate::trial;
 use neuroshard_e2e::{Cheat, Terms};
 
-/// Each of a kind that ends in another way. The outer step takes Multi-Krum of shortened deltas, and momentum, so that disputes are about these.
+/// Each of a kind that ends in another way. Conversations are trained on, so that targets are counted; the outer step takes Multi-Krum of shortened
+/// deltas, and momentum, so that disputes are about these.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_claim_noise_or_defend_a_false_claim_are_caught_and_nobody_else_loses_anything() {
-	// One that does not answer, one that defends its work, one that defends its checkpoint.
-	trial::all_are_caught(&[(Cheat::Noise, 0), (Cheat::BitFlip, 1), (Cheat::WrongAggregate, 1)], Terms::Robust).await;
+	// One that does not answer, two that defend their work, one that defends its checkpoint.
+	let cheats = [(Cheat::Noise, 0), (Cheat::BitFlip, 1), (Cheat::WrongMask, 1), (Cheat::WrongAggregate, 1)];
+	trial::all_are_caught(&cheats, Terms::Robust).await;
 }
 
 /// The other kinds, while an account floods all blocks.

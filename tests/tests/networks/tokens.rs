@@ -1,36 +1,80 @@
-//! A model of a tokenizer that was trained on its sponsor's text: workers that have no dataset get text, tokenizer and checkpoints from those who have, and make
-//! a folder of it that other programs read.
+//! From a Parquet file to a model of a large vocabulary that other programs read: its tokenizer is trained on the file, workers train the model, and who lies where
+//! a step is as wide as the vocabulary is caught.
 
-use crate::scenario::{exported, finished};
-use neuroshard_e2e::{kept_unless_passed, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Text, Tokens, Training};
-use std::fs;
+use crate::{scenario::exported, trial};
+use neuroshard_e2e::{kept_unless_passed, made_dataset, registry_texts, Binaries, Cheat, Ended, Prepared, Preset, Training, Trial};
+use neuroshard_types::{run::RoundRecord, TrainConfig};
+use parquet::{
+	basic::Compression,
+	data_type::{ByteArray, ByteArrayType},
+	file::{properties::WriterProperties, writer::SerializedFileWriter},
+	schema::parser::parse_message_type,
+};
+use std::{
+	fs::{self, File},
+	path::Path,
+	process::Command,
+	sync::Arc,
+};
 
-const ROUNDS: u32 = 2;
-const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
+/// Tokens of the tokenizer: a tile row of logits is 1,032 tiles.
+const VOCAB: u32 = 33_000;
+const BYTES: u64 = 8 << 20;
+/// Rows of a row group.
+const GROUP: usize = 500;
+/// One for each operator that is as wide as the vocabulary.
+const CHEATS: [(Cheat, u32); 3] = [(Cheat::WrongEmbedding, 1), (Cheat::WrongLoss, 1), (Cheat::WrongScatter, 1)];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_without_the_dataset_trains_exports_and_writes_text_with_the_tokenizer_of_its_sponsor() {
+async fn rows_of_a_parquet_file_become_a_model_of_a_large_vocabulary_and_who_lies_where_that_is_wide_is_caught() {
 	let mut folder = kept_unless_passed("tokens").unwrap();
-	let layout = Layout::create(folder.path().join("network"), None, 3).unwrap();
-	let text = (Text::Registry, Tokens::Trained(1_000));
-	let prepared = Prepared::with_tokens(&layout, Preset::Tiny, text, 3..=3).await.unwrap().with_inner_steps(40);
-	let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
-	let training = Training::sponsor(&network, prepared, Some(ROUNDS)).await.unwrap();
-	assert_eq!(training.model.vocab, 1_024);
-	network.add_workers(1, Some(&training.dataset), 1).await.unwrap();
-	network.add_workers(2, None, 1).await.unwrap();
-	let over = finished(&mut network, &training).await;
+	let rows = folder.path().join("rows.parquet");
+	write_rows(&rows, &registry_texts(BYTES).unwrap());
+	let dataset = made_dataset(&rows, VOCAB, None, Preset::Tiny, folder.path()).await.unwrap();
+	// Little of it: a step costs by the vocabulary, whatever the width.
+	let train = TrainConfig { batch: 4, inner_steps: 8, commit_interval: 2, ..Preset::Tiny.configs().1 };
+	let prepared = Prepared::of_dataset(dataset, Preset::Tiny, train, Trial::participants(&CHEATS)).await.unwrap();
+	let mut trial = Trial::of_run(folder.path(), prepared, &CHEATS).await.unwrap();
+	assert_eq!(trial.training.model.vocab, VOCAB.next_multiple_of(32));
+	trial::check(&trial, &CHEATS);
 
-	let worker = &network.workers[2];
-	let out = folder.path().join("model");
-	let card = exported(worker, &training, &over, &out).await;
-	let file = |name: &str| fs::read(out.join(name)).unwrap();
-	assert_eq!(file("tokenizer.json"), fs::read(training.dataset.join("tokenizer.json")).unwrap());
-	// Its prompts begin with the end of a document, as the trained tokenizer says, and have fewer tokens than bytes.
+	let (worker, out) = (&trial.network.workers[1], folder.path().join("model"));
+	let card = exported(worker, &trial.training, &trial.view, &out).await;
+	assert_eq!(fs::read(out.join("tokenizer.json")).unwrap(), fs::read(trial.training.dataset.join("tokenizer.json")).unwrap());
 	let prompt = card.text.prompt("pub fn main() {", false).unwrap();
-	assert!(card.text.is_end(prompt[0]) && prompt.len() < 12, "{prompt:?}");
-	let written = Ended::output_of(worker.command(["generate", "--prompt", "pub fn ", "--max-tokens", "20"])).await.unwrap();
-	assert!(written.starts_with("pub fn ") && written.trim_end().len() > "pub fn ".len(), "{written:?}");
-	network.stop().await;
+	assert!(card.text.is_end(prompt[0]) && prompt.len() < 8, "{prompt:?}");
+	others_agree(&trial.training, trial.view.records.last().unwrap(), &out).await;
+	trial.network.stop().await;
 	folder.disable_cleanup(false);
+}
+
+/// Writes a file with a row for each text.
+fn write_rows(path: &Path, texts: &[String]) {
+	let schema = Arc::new(parse_message_type("message rows { REQUIRED BYTE_ARRAY text (UTF8); }").unwrap());
+	let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+	let mut writer = SerializedFileWriter::new(File::create(path).unwrap(), schema, Arc::new(properties)).unwrap();
+	for rows in texts.chunks(GROUP) {
+		let rows: Vec<ByteArray> = rows.iter().map(|text| ByteArray::from(text.as_str())).collect();
+		let mut group = writer.next_row_group().unwrap();
+		let mut column = group.next_column().unwrap().unwrap();
+		column.typed::<ByteArrayType>().write_batch(&rows, None, None).unwrap();
+		column.close().unwrap();
+		group.close().unwrap();
+	}
+	writer.close().unwrap();
+}
+
+/// Whether transformers gets the validation loss that was attested, where `scripts/check-peers.sh` has installed it.
+async fn others_agree(training: &Training, record: &RoundRecord, model: &Path) {
+	let target = Binaries::find().unwrap().worker.ancestors().nth(2).unwrap().to_path_buf();
+	let python = target.join("check-peers/venv/bin/python");
+	if !python.is_file() {
+		println!("{} is not there: the attested loss is not compared with that of transformers", python.display());
+		return;
+	}
+	let TrainConfig { validation_sequences, seq_len, .. } = training.train;
+	let numbers = [validation_sequences.to_string(), seq_len.to_string(), record.validation_loss.get().to_string()];
+	let mut command = Command::new(python);
+	command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/check_loss.py")).arg(model).arg(&training.dataset).args(numbers);
+	println!("{}", Ended::output_of(command).await.unwrap());
 }

@@ -7,24 +7,33 @@ use neuroshard_types::{dispute::Decision, RoundIndex};
 /// flooded, that ordinary extrinsics had no room while it went on.
 pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Summary {
 	let mut folder = kept_unless_passed("cheats").unwrap();
-	let Trial { cheaters, verdicts, summary, flooded: left, .. } = Trial::hold(folder.path(), cheats, terms).await.unwrap();
-	assert_eq!((cheaters.len(), left.is_some()), (cheats.len(), terms == Terms::Flooded));
-	for cheater in &cheaters {
-		let decided = &verdicts.list()[cheater.caught(&verdicts).unwrap()];
+	let mut trial = Trial::hold(folder.path(), cheats, terms).await.unwrap();
+	assert_eq!(trial.flooded.is_some(), terms == Terms::Flooded);
+	check(&trial, cheats);
+	trial.network.stop().await;
+	folder.disable_cleanup(false);
+	trial.summary
+}
+
+/// Checks the same of a trial that was held.
+pub fn check(trial: &Trial, cheats: &[(Cheat, RoundIndex)]) {
+	let Trial { network, verdicts, summary, flooded: left, .. } = trial;
+	let cheaters = &network.cheaters;
+	assert_eq!(cheaters.len(), cheats.len());
+	for cheater in cheaters {
+		let decided = &verdicts.list()[cheater.caught(verdicts).unwrap()];
 		assert_eq!(decided.verdict.decision, cheater.cheat.verdict(), "{cheater:?}");
 		assert!(decided.verdict.extrinsics <= 11 && decided.verdict.witness_bytes <= 256 * 1024, "{decided:?}");
 		let witnessed = decided.verdict.witness_bytes > 0 && decided.verdict.ref_time.is_some();
 		assert_eq!(witnessed, decided.verdict.decision == Decision::Fraud, "{decided:?}");
 	}
-	if let Some(left) = &left {
-		had_no_room(cheaters.iter().filter_map(|cheater| Some(&verdicts.list()[cheater.caught(&verdicts)?])), left);
+	if let Some(left) = left {
+		had_no_room(cheaters.iter().filter_map(|cheater| Some(&verdicts.list()[cheater.caught(verdicts)?])), left);
 	}
 	summary.verify(None).unwrap();
 	let lost_everything = |cheater: &CheaterSummary| cheater.bond_after == "0";
 	assert!(summary.cheaters.len() == cheats.len() && summary.cheaters.iter().all(lost_everything), "{:?}", summary.cheaters);
 	assert_ne!(summary.burned_total, "0");
-	folder.disable_cleanup(false);
-	summary
 }
 
 /// In nine of ten blocks of disputes, ordinary extrinsics had no room for another one of the flood's.
