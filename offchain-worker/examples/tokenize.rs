@@ -1,5 +1,5 @@
-//! `tokenize TOKENIZER TEXT`: writes the tokens of each line of a text as `dataset build` makes them, four bytes each. `scripts/tokenizers.sh` compares them
-//! with those of Python's library.
+//! `tokenize TOKENIZER TEXTS`: writes the tokens of texts, a JSON string in each line, as `dataset build` makes them, four bytes each.
+//! `scripts/tokenizers.sh` compares them with those of Python's library.
 
 use neuroshard_data::tokenizer::Tokenizer;
 use std::{
@@ -11,12 +11,12 @@ use std::{
 
 fn main() -> Result<(), Box<dyn Error>> {
 	let mut arguments = std::env::args().skip(1);
-	let (Some(tokenizer), Some(text)) = (arguments.next(), arguments.next()) else { return Err("tokenize TOKENIZER TEXT".into()) };
+	let (Some(tokenizer), Some(texts)) = (arguments.next(), arguments.next()) else { return Err("tokenize TOKENIZER TEXTS".into()) };
 	let tokenizer = Tokenizer::open(Path::new(&tokenizer), None, false)?;
 	let (mut out, mut tokens) = (BufWriter::new(stdout().lock()), Vec::new());
-	for line in BufReader::new(File::open(text)?).lines() {
+	for line in BufReader::new(File::open(texts)?).lines() {
 		tokens.clear();
-		tokenizer.encode(&line?, &mut tokens)?;
+		tokenizer.encode(&serde_json::from_str::<String>(&line?)?, &mut tokens)?;
 		for token in &tokens {
 			out.write_all(&token.to_le_bytes())?;
 		}
