@@ -23,8 +23,8 @@ use neuroshard_training::{
 use neuroshard_types::{
 	assignment::training_windows,
 	run::{PhaseDurations, RunConfig, RunStart, RunStatus},
-	Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Robust, RoundIndex, Rule, RunId, TopK, TrainConfig, F32, H256,
-	NEURO,
+	Adapter, Aggregator, BlockNumber, Code, Compressed, DatasetId, ModelConfig, Projections, Robust, RoundIndex, Rule, RunId, TopK,
+	TrainConfig, F32, H256, NEURO,
 };
 use std::{
 	ops::RangeInclusive,
@@ -71,6 +71,8 @@ pub struct Prepared {
 	participants: RangeInclusive<u32>,
 	genesis_root: H256,
 	start: RunStart,
+	/// Folder of a checkpoint that a worker must offer.
+	offered: Option<PathBuf>,
 	first_loss: f32,
 	unigram_entropy: f64,
 }
@@ -144,6 +146,36 @@ impl Prepared {
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
+	/// Has the run train an adapter of this rank on all projections beside the model in `folder`, by a checkpoint that is written into `out`, and measures what it
+	/// begins with then.
+	///
+	/// # Errors
+	/// [`Error::Setup`] if there is no such model.
+	pub async fn beside(self, folder: &Path, out: &Path, rank: u32) -> Result<Self, Error> {
+		let mut prepared = self.starting_from(folder, out).await?;
+		let threads = hardware::threads(None);
+		let layout = ParamLayout::new(&prepared.model).map_err(|error| Error::Setup(error.to_string()))?;
+		let base = Checkpoint::load(out, &layout, threads)?.ok_or_else(|| Error::Setup("no checkpoint was imported".into()))?;
+		let (alpha, projections) = (F32::new(16.0), Projections::ALL);
+		prepared.train.adapter = Some(Adapter { base: base.header.params.0, rank, alpha, projections });
+		let work = move || {
+			let genesis = Checkpoint::genesis(0, &prepared.model, &prepared.train, threads)?;
+			let mut engine = Engine::new(&prepared.model, &prepared.train, threads)?;
+			engine.load_model(&base.params)?;
+			let loader = Loader::new(&prepared.folder, prepared.manifest.shape, prepared.manifest.width())?;
+			prepared.first_loss = validation_loss(&mut engine, &genesis.params, &loader)?.get();
+			(prepared.start, prepared.genesis_root) = (RunStart::Seed, genesis.header.root());
+			Ok(prepared)
+		};
+		let prepared = tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?;
+		prepared.map(|prepared| Self { offered: Some(out.to_path_buf()), ..prepared })
+	}
+
+	/// Folder of a checkpoint that a worker must offer.
+	pub(crate) fn offered(&self) -> Option<PathBuf> {
+		self.offered.clone()
+	}
+
 	/// Has rounds take so many inner steps.
 	pub fn with_inner_steps(mut self, steps: u32) -> Self {
 		self.train.inner_steps = steps;
@@ -212,6 +244,7 @@ impl Training {
 			participants,
 			genesis_root,
 			start,
+			offered: _,
 			first_loss,
 			unigram_entropy,
 		} = prepared;
@@ -356,6 +389,7 @@ fn measured(
 		participants,
 		genesis_root: genesis.header.root(),
 		start: RunStart::Seed,
+		offered: None,
 		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
 		train,
 		unigram_entropy: manifest.unigram_entropy,

@@ -80,12 +80,13 @@ impl Trial {
 		u32::from(HONEST)..=u32::from(all_workers(cheats))
 	}
 
-	/// As [`Self::hold`], of a run that is `prepared`.
+	/// As [`Self::hold`], of a run that is `prepared`. What it needs to be offered, one more worker offers.
 	///
 	/// # Errors
 	/// As [`Self::hold`].
 	pub async fn of_run(folder: &Path, prepared: Prepared, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
-		let layout = Layout::create(folder.join("network"), None, all_workers(cheats))?;
+		let more = u16::from(prepared.offered().is_some());
+		let layout = Layout::create(folder.join("network"), None, all_workers(cheats).saturating_add(more))?;
 		Self::of(layout, prepared, cheats, Terms::Plain).await
 	}
 
@@ -94,7 +95,11 @@ impl Trial {
 		let flooded = terms == Terms::Flooded;
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
 		let mut network = Network::start(Binaries::find()?, layout, rules).await?;
+		let offered = prepared.offered();
 		let run = Training::sponsor(&network, prepared, None).await?;
+		if let Some(folder) = offered {
+			network.add_worker_with_start(&folder, Some(&run.dataset), 1).await?;
+		}
 		network.add_workers_and_cheaters(usize::from(HONEST), cheats, Some(&run.dataset), 1).await?;
 		let flood = if flooded {
 			all_take_part(&mut network, &run).await?;

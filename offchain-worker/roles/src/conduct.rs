@@ -15,7 +15,7 @@ use neuroshard_types::{
 	run::{Attestation, Work},
 	RoundIndex, RunId, H256,
 };
-use std::fmt::Debug;
+use std::{fmt::Debug, sync::Arc};
 
 /// Place of work that is due in a run.
 #[derive(Clone, Debug)]
@@ -61,6 +61,12 @@ pub trait Conduct: Debug + Send + Sync {
 	fn reader(&self, round: RoundIndex, loader: Loader) -> Loader {
 		let _ = round;
 		loader
+	}
+
+	/// Returns the parameters of the model that an adapter is trained beside in place of these, with which the round's work is defended.
+	fn model_beside(&self, round: RoundIndex, params: Arc<Vec<f32>>) -> Arc<Vec<f32>> {
+		let _ = round;
+		params
 	}
 
 	/// Does what is revealed in place of the work that is due, from a checkpoint, with a delta from `base` if the participant is a bridge; `None` if

@@ -19,6 +19,8 @@ pub enum Cheat {
 	WrongShard,
 	/// Inner steps in which every token is a target of the loss, in a run on a masked dataset.
 	WrongMask,
+	/// Inner steps beside another model than the one that the run's adapter is beside.
+	WrongBase,
 	/// One wrong bit of one weight after one inner step.
 	BitFlip,
 	/// One wrong bit of the embeddings that one inner step takes for its tokens.
@@ -52,6 +54,7 @@ impl Cheat {
 			Self::CopiedDelta => "copied-delta",
 			Self::WrongShard => "wrong-shard",
 			Self::WrongMask => "wrong-mask",
+			Self::WrongBase => "wrong-base",
 			Self::BitFlip => "bit-flip",
 			Self::WrongEmbedding => "wrong-embedding",
 			Self::WrongLoss => "wrong-loss",
@@ -83,7 +86,8 @@ impl Cheat {
 					Self::Noise
 						| Self::FewerSteps | Self::CopiedDelta
 						| Self::WrongShard | Self::WrongMask
-						| Self::BitFlip | Self::WrongEmbedding
+						| Self::WrongBase | Self::BitFlip
+						| Self::WrongEmbedding
 						| Self::WrongLoss | Self::WrongScatter
 						| Self::Silence
 				)
@@ -107,7 +111,7 @@ impl Cheat {
 	/// How a dispute about it ends: a cheater that has no answers is condemned by its clock.
 	pub fn verdict(self) -> Decision {
 		match self {
-			Self::WrongShard | Self::WrongMask | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
+			Self::WrongShard | Self::WrongMask | Self::WrongBase | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
 			Self::BitFlip | Self::WrongEmbedding | Self::WrongLoss | Self::WrongScatter => Decision::Fraud,
 			Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint => Decision::Fraud,
 			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence | Self::LazyAuditor => Decision::DefenderLate,

@@ -48,6 +48,8 @@ pub enum Deed {
 	WrongShard,
 	/// Inner steps in which every token is a target of the loss. Only where a dataset is masked, something is wrong with that.
 	WrongMask,
+	/// Inner steps of an adapter beside another model than the run's. Only where an adapter is trained, something is wrong with that.
+	WrongBase,
 	/// One wrong bit of what this operator gives in one inner step, on which the rest of the round is built.
 	BitFlip(Op),
 	/// A checkpoint in which one delta counts twice, and another one not at all.
@@ -184,6 +186,13 @@ impl Conduct for Fault {
 		match self.deed == Deed::WrongShard && self.happens_in(round) {
 			true => H256(self.draw(run, round)),
 			false => seed,
+		}
+	}
+
+	fn model_beside(&self, round: RoundIndex, params: Arc<Vec<f32>>) -> Arc<Vec<f32>> {
+		match self.deed == Deed::WrongBase && self.happens_in(round) {
+			true => Arc::new(params.iter().map(|value| value * 1.25).collect()),
+			false => params,
 		}
 	}
 

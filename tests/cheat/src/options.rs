@@ -37,6 +37,7 @@ impl CheatOptions {
 			Some(Cheat::CopiedDelta) => cheat_from.map(Deed::Copy),
 			Some(Cheat::WrongShard) => Some(Deed::WrongShard),
 			Some(Cheat::WrongMask) => Some(Deed::WrongMask),
+			Some(Cheat::WrongBase) => Some(Deed::WrongBase),
 			Some(Cheat::BitFlip) => Some(Deed::BitFlip(Op::AdamW)),
 			Some(Cheat::WrongEmbedding) => Some(Deed::BitFlip(Op::Gather)),
 			Some(Cheat::WrongLoss) => Some(Deed::BitFlip(Op::LossBack)),

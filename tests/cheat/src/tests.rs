@@ -2,7 +2,7 @@
 
 use super::*;
 use clap::{Parser, ValueEnum};
-use neuroshard_compute::player::{CheckpointStory, Story, WorkStory};
+use neuroshard_compute::player::{CheckpointStory, Story, WorkStart, WorkStory};
 use neuroshard_data::{
 	build::{build, BuildOptions},
 	chats::{Chats, Conversations},
@@ -108,7 +108,8 @@ impl Fixture {
 		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
 		};
-		let start = (self.genesis.params.clone(), self.genesis.header.momentum.0);
+		let model = engine.model_beside().unwrap().map(Arc::new);
+		let start = WorkStart { theta: self.genesis.params.clone(), momentum: self.genesis.header.momentum.0, model };
 		let mut story = WorkStory::new(engine.exec().clone(), engine.model(), engine.train_config(), 0, start, read).unwrap();
 		let roots: Vec<_> = trained.work.state_roots.iter().map(|root| root.0).collect();
 		story.doubt(&roots, trained.work.delta_root.0).unwrap()
@@ -142,6 +143,25 @@ fn who_takes_every_token_as_a_target_is_found_where_a_dataset_is_masked() {
 		assert_eq!((right_roots(&cheated, &honest), fixture.cheated(Deed::WrongMask)), (0, cheated.clone()));
 		assert_eq!((fixture.doubt(&honest), fixture.doubt(&cheated)), (None, Some(Doubt::Interval(0))));
 	}
+}
+
+#[test]
+fn an_adapter_that_was_trained_beside_another_model_is_found() {
+	let mut fixture = fixture(STEPS);
+	let beside = fixture.genesis.params.clone();
+	let (model, train) = (fixture.engine.model().clone(), fixture.engine.train_config().clone());
+	let projections = neuroshard_graph::Projections::ALL;
+	let adapter = neuroshard_graph::Adapter { base: fixture.genesis.header.params.0, rank: 4, alpha: F32::new(8.0), projections };
+	let train = TrainConfig { adapter: Some(adapter), ..train };
+	fixture.engine = Engine::new(&model, &train, 2).unwrap();
+	fixture.engine.load_model(&beside).unwrap();
+	fixture.genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
+	let (honest, cheated) = (fixture.honest(0, SEED), fixture.cheated(Deed::WrongBase));
+	assert_eq!((right_roots(&cheated, &honest), fixture.cheated(Deed::WrongBase)), (0, cheated.clone()));
+	assert_eq!(fixture.honest(0, SEED), honest, "its next round is beside the right one");
+	assert_eq!((fixture.doubt(&honest), fixture.doubt(&cheated)), (None, Some(Doubt::Interval(0))));
+	let flipped = fixture.cheated(BIT_FLIP);
+	assert!(fixture.doubt(&flipped).is_some());
 }
 
 fn false_work_is_found(mut fixture: Fixture) {
@@ -363,8 +383,16 @@ fn only_what_has_a_story_is_defended() {
 	for kind in [ClaimKind::Work, ClaimKind::Attestation] {
 		let silenced = |deed: &Deed| !fault(deed.clone()).answers_disputes(kind, 0) && fault(deed.clone()).answers_disputes(kind, 1);
 		assert!(silent.iter().all(silenced));
-		let stubborn =
-			[Deed::WrongShard, Deed::WrongMask, BIT_FLIP, Deed::WrongAggregate, Deed::WrongOuterStep, Deed::HandOver, Deed::LazyAudit];
+		let stubborn = [
+			Deed::WrongShard,
+			Deed::WrongMask,
+			Deed::WrongBase,
+			BIT_FLIP,
+			Deed::WrongAggregate,
+			Deed::WrongOuterStep,
+			Deed::HandOver,
+			Deed::LazyAudit,
+		];
 		assert!(stubborn.into_iter().all(|deed| fault(deed).answers_disputes(kind, 0)));
 	}
 	assert!(silent.into_iter().all(|deed| fault(deed).answers_disputes(ClaimKind::Audit, 0)));

@@ -3,7 +3,7 @@
 use super::{Deed, Fault};
 use neuroshard_compute::{
 	exec::StepError,
-	player::{PlayError, Story, WorkStory},
+	player::{PlayError, Story, WorkStart, WorkStory},
 	round::{Residual, Sent},
 	trace::TraceError,
 };
@@ -23,7 +23,7 @@ use neuroshard_training::{
 };
 use neuroshard_types::{RoundIndex, RunId, H256};
 use rand::Rng;
-use std::sync::atomic::AtomicBool;
+use std::sync::{atomic::AtomicBool, Arc};
 
 /// What `fault` has its worker reveal in place of the work that is `due`, from a checkpoint and with a delta from another one if it is a bridge;
 /// `None` if that is to be done as it should be, or is an accomplice's.
@@ -60,6 +60,14 @@ pub fn false_work(
 			let training = Training::start(engine, checkpoint, &loader, place, seed)?.with_base(base.map(|base| base.params.as_slice()));
 			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {})?;
 			Ok(Some(trained))
+		}
+		Deed::WrongBase => {
+			let Some(right) = engine.model_beside()?.map(Arc::new) else { return Ok(None) };
+			engine.load_model(&fault.model_beside(round, right.clone()))?;
+			let training = Training::start(engine, checkpoint, loader, place, seed)?.with_base(base.map(|base| base.params.as_slice()));
+			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {});
+			engine.load_model(&right)?;
+			trained.map(Some)
 		}
 		Deed::BitFlip(_) | Deed::Silence => {
 			let windows = Windows::new(engine, loader, seed, place);
@@ -167,7 +175,8 @@ fn flipped(
 	let (model, train) = (engine.model(), engine.train_config());
 	let mistake = fault.mistake(run, round, model, train).map_err(|error| EngineError::Setup(error.into()))?;
 	tracing::warn!(?mistake, "one wrong bit in round {round}");
-	let start = (checkpoint.params.clone(), checkpoint.header.momentum.0);
+	let (theta, momentum, beside) = (checkpoint.params.clone(), checkpoint.header.momentum.0, engine.model_beside()?.map(Arc::new));
+	let start = WorkStart { theta, momentum, model: beside };
 	let read = |step: u32, sequence: u32, tokens: &mut [u32]| windows.read(step, sequence, tokens);
 	let story = WorkStory::new(engine.exec().clone(), model, train, checkpoint.header.round, start, read).map_err(EngineError::from)?;
 	let story = match base {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod adapter;
 mod answer_audits;
 mod answers;
 mod audits;

@@ -131,6 +131,7 @@ impl Verifier {
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
 		let model = self.base((*run, &judged.config), &peers).await?;
+		let model = model.map(|params| if own { self.conduct.model_beside(*round, params) } else { params });
 		let start = WorkStart { theta, momentum: momentum.0, model };
 		let case = Case::work(self.exec(priority)?, *round, judged, told.windows(), start, source, Arc::default())?;
 		let case = match base {

@@ -143,6 +143,14 @@ impl Engine {
 		Ok(())
 	}
 
+	/// Parameters of the model in the arena that an adapter is beside; `None` without an adapter.
+	///
+	/// # Errors
+	/// [`EngineError::Device`].
+	pub fn model_beside(&self) -> Result<Option<Vec<f32>>, EngineError> {
+		Ok(self.arena.apply("read the model", |arena| self.trainer.model_mut(arena).map(|params| params.to_vec()))?)
+	}
+
 	/// Returns whether a model is still to be loaded that an adapter is beside.
 	pub fn lacks_model(&self) -> bool {
 		!self.has_model
