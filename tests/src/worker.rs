@@ -3,7 +3,7 @@
 use crate::{serving::said, Ended, Error, Machine, Process};
 use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
-use neuroshard_roles::status::Status;
+use neuroshard_roles::{read_adapter, status::Status};
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
 use neuroshard_types::{AccountId, ModelConfig, RunId};
 use std::{
@@ -258,7 +258,10 @@ impl WorkerNode {
 	/// # Errors
 	/// [`Error::Checkpoint`] if the files are damaged.
 	pub fn checkpoint(&self, run: RunId, model: &ModelConfig) -> Result<Option<Checkpoint>, Error> {
-		let layout = ParamLayout::new(model).map_err(|error| Error::Setup(error.to_string()))?;
-		Ok(Checkpoint::load(&checkpoint_folder(&self.base, run), &layout, 1)?)
+		let folder = checkpoint_folder(&self.base, run);
+		let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
+		let adapter = read_adapter(&folder).map_err(|error| failed(&error))?;
+		let layout = adapter.map_or_else(|| ParamLayout::new(model), |adapter| ParamLayout::of_adapter(model, adapter));
+		Ok(Checkpoint::load(&folder, &layout.map_err(|error| failed(&error))?, 1)?)
 	}
 }
