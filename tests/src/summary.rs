@@ -367,7 +367,7 @@ fn sample(training: &Training, checkpoint: &Checkpoint) -> Result<String, Error>
 	let tokenizer = tokenizer(&training.dataset)?;
 	let model = Model::of_run(name, &training.model, &tokenizer, &checkpoint.params, root, Class::ExactF32, hardware::threads(None));
 	let mut model = model.map_err(|error| Error::Setup(error.to_string()))?;
-	let text = generate(&mut model, PROMPT, SAMPLE, &Sampling { temperature: 0.7, ..Sampling::default() });
+	let text = generate(&mut model, None, PROMPT, SAMPLE, &Sampling { temperature: 0.7, ..Sampling::default() });
 	Ok(format!("{PROMPT}{}", text.map_err(|error| Error::Setup(error.to_string()))?))
 }
 

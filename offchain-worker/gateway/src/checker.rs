@@ -83,7 +83,7 @@ struct False {
 /// Checks an answer by the model itself.
 fn judge(model: &mut Model, transcript: &Transcript) -> Result<(), False> {
 	let (parameters, usable, text) = (model.root, model.usable(), &model.text);
-	let known = Known { parameters, class: model.class, usable, ends: &|token| text.is_end(token) };
+	let known = Known { parameters, adapter: None, class: model.class, usable, ends: &|token| text.is_end(token) };
 	match check(&mut *model.engine, known, transcript) {
 		Ok(Outcome::Equal) => Ok(()),
 		Ok(Outcome::Differs { index, told, own }) => {

@@ -4,9 +4,12 @@
 //! What a text gets does not depend on the others: see [`neuroshard_compute::exec`].
 
 use super::{prefixes::Prefixes, stats::Stats};
-use crate::{Engine, Readiness};
+use crate::{Adapted, Engine, Readiness};
 use neuroshard_compute::exec::{InferenceError, Pages, Piece, Sequence, Wanted, PAGE_TOKENS};
-use neuroshard_graph::sampler::{sample, Counts, LogProbabilities, Sampling};
+use neuroshard_graph::{
+	sampler::{sample, Counts, LogProbabilities, Sampling},
+	Hash,
+};
 use std::{collections::VecDeque, io, sync::Arc, thread};
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
@@ -36,6 +39,8 @@ pub struct Limits {
 pub struct Job {
 	/// Its tokens, at least one.
 	pub prompt: Vec<u32>,
+	/// What the model has beside it.
+	pub adapter: Option<Arc<Adapted>>,
 	/// Sampling settings.
 	pub sampling: Sampling,
 	/// Most tokens; 0 is for prompts that are told back.
@@ -220,9 +225,9 @@ impl Batcher {
 	///
 	/// # Errors
 	/// [`Refused`].
-	pub async fn embed(&self, tokens: Vec<u32>) -> Result<Result<Vec<f32>, InferenceError>, Refused> {
+	pub async fn embed(&self, tokens: Vec<u32>, adapter: Option<Arc<Adapted>>) -> Result<Result<Vec<f32>, InferenceError>, Refused> {
 		self.fits(&tokens)?;
-		self.alone(move |engine| mean(engine, &tokens)).await
+		self.alone(move |engine| mean(engine, &tokens, adapter.as_deref())).await
 	}
 
 	/// Has work done that needs the engine for itself: the texts wait meanwhile.
@@ -404,7 +409,8 @@ impl State {
 		self.reserved += pages;
 		// What was read before has no logits.
 		let tells = job.echo && job.log;
-		let read = if tells { Sequence::default() } else { Sequence::with_prefix(self.prefixes.longest(&job.prompt)) };
+		let read = if tells { Sequence::default() } else { Sequence::with_prefix(self.prefixes.longest(beside(&job), &job.prompt)) };
+		let read = read.beside(job.adapter.as_ref().map(|adapter| adapter.packed.clone()));
 		let told = job.prompt.iter().take(tells.into()).map(|id| Token { id: *id, log: None, top: Vec::new() }).collect();
 		let mut counts = Counts::default();
 		counts.prompt(&job.prompt);
@@ -508,16 +514,22 @@ impl State {
 		self.active.retain_mut(|text| {
 			let Some(end) = text.end.take() else { return true };
 			*reserved -= text.pages;
-			prefixes.keep(&text.tokens, text.read.full());
+			prefixes.keep(beside(&text.job), &text.tokens, text.read.full());
 			let _ = text.job.reply.try_send(Reply::End(end));
 			false
 		});
 	}
 }
 
+/// What keys and values of a text depend on besides its tokens.
+fn beside(job: &Job) -> Hash {
+	job.adapter.as_ref().map(|adapter| adapter.root.0).unwrap_or_default()
+}
+
 /// The mean of a text's rows of the residual stream after the last norm, scaled to length 1.
-fn mean(engine: &mut dyn Engine, tokens: &[u32]) -> Result<Vec<f32>, InferenceError> {
-	let (mut sequence, mut sum) = (Sequence::default(), vec![0.0f32; engine.dim()]);
+fn mean(engine: &mut dyn Engine, tokens: &[u32], adapter: Option<&Adapted>) -> Result<Vec<f32>, InferenceError> {
+	let (sequence, mut sum) = (Sequence::default(), vec![0.0f32; engine.dim()]);
+	let mut sequence = sequence.beside(adapter.map(|adapter| adapter.packed.clone()));
 	// Beside the pages of the texts: this one ends before they go on.
 	let pages = engine.pages(tokens.len().div_ceil(PAGE_TOKENS));
 	for tokens in tokens.chunks(PORTION) {
@@ -557,7 +569,7 @@ mod tests {
 
 	fn job(prompt: &[u32], most: u32, sampling: Sampling) -> (Job, mpsc::Receiver<Reply>) {
 		let (reply, replies) = mpsc::channel(usize::try_from(most).unwrap() + 1);
-		(Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, echo: false, endless: false, reply }, replies)
+		(Job { prompt: prompt.to_vec(), adapter: None, sampling, most, top: 0, log: false, echo: false, endless: false, reply }, replies)
 	}
 
 	/// All tokens of an answer, and why it ended.
@@ -700,7 +712,7 @@ mod tests {
 	async fn nothing_is_taken_that_nobody_can_compute_now() {
 		let (batcher, _) = Batcher::start(Box::new(Parted(inference())), 257, |token| token == END, limits()).unwrap();
 		assert_eq!(batcher.submit(vec![job(&[97], 1, Sampling::default()).0]), Err(Refused::Away));
-		assert_eq!(batcher.embed(vec![97]).await, Err(Refused::Away));
+		assert_eq!(batcher.embed(vec![97], None).await, Err(Refused::Away));
 	}
 
 	#[test]

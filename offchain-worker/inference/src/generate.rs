@@ -1,6 +1,7 @@
 //! Sampling one text from a model.
 
 use super::{
+	adapter::Adapted,
 	text::{Growing, TextError},
 	Model,
 };
@@ -22,17 +23,24 @@ pub enum GenerateError {
 }
 
 /// Text that continues `prompt`, without the prompt itself. It ends at an end-of-text token, after `most` tokens, or when the model's longest
-/// sequence is full. Bytes that are not UTF-8 appear as U+FFFD.
+/// sequence is full. Bytes that are not UTF-8 appear as U+FFFD. Where there is an `adapter`, that is beside the model.
 ///
 /// # Errors
 /// [`GenerateError`].
-pub fn generate(model: &mut Model, prompt: &str, most: u32, sampling: &Sampling) -> Result<String, GenerateError> {
+pub fn generate(
+	model: &mut Model,
+	adapter: Option<&Adapted>,
+	prompt: &str,
+	most: u32,
+	sampling: &Sampling,
+) -> Result<String, GenerateError> {
 	sampling.validate()?;
 	let usable = model.usable();
 	let Model { engine, text, .. } = model;
 	let longest = engine.longest();
 	let pages = engine.pages(longest.div_ceil(PAGE_TOKENS));
-	let (mut sequence, mut counts) = (Sequence::default(), Counts::default());
+	let mut sequence = Sequence::default().beside(adapter.map(|adapter| adapter.packed.clone()));
+	let mut counts = Counts::default();
 	let mut tokens = text.prompt(prompt, false)?;
 	let first = tokens.len();
 	counts.prompt(&tokens);

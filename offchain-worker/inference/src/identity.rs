@@ -1,7 +1,7 @@
 //! Identity of a model, besides its parameters.
 
 use codec::Encode;
-use neuroshard_graph::{merkle::blake2_256, Hash, ModelConfig};
+use neuroshard_graph::{merkle::blake2_256, Adapter, Hash, ModelConfig};
 
 /// Hash of what is computed with parameters. How long texts may be is no part of it: that changes no answer, but where one is cut.
 pub fn of_shape(model: &ModelConfig) -> Hash {
@@ -11,6 +11,13 @@ pub fn of_shape(model: &ModelConfig) -> Hash {
 /// Identity of the model of this configuration with parameters of this hash.
 pub fn of_model(model: &ModelConfig, parameters: Hash) -> Hash {
 	blake2_256(&[&b"neuroshard/model/1"[..], &parameters, &of_shape(model)].concat())
+}
+
+/// Identity of the model `root` with an adapter beside it, by its parameters.
+pub fn beside(root: Hash, adapter: &Adapter, params: &[f32]) -> Hash {
+	let params = params.iter().flat_map(|value| value.to_le_bytes());
+	let before = [&b"neuroshard/adapter/1"[..], &root, &adapter.encode()].concat();
+	blake2_256(&before.into_iter().chain(params).collect::<Vec<u8>>())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Inference: text from a model.
 
+mod adapter;
 pub mod batcher;
 mod chat;
 mod controls;
@@ -19,6 +20,7 @@ mod spelling;
 pub mod stats;
 pub mod text;
 
+pub use adapter::Adapted;
 pub use chat::{Chat, ChatError, Conversation, Message, Unfit};
 pub use controls::Controls;
 pub use engine::{Engine, Readiness};

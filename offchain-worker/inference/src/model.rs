@@ -139,9 +139,14 @@ impl Model {
 	/// Returns a fingerprint of what answers depend on: the arithmetic, the parameters by the beginning of the root, the shape by that of its hash, and
 	/// tokenizer, chat template and ends of texts by that of theirs.
 	pub fn fingerprint(&self) -> String {
+		self.fingerprint_of(self.root)
+	}
+
+	/// As [`Self::fingerprint`], of the model with something beside it that gives it this identity.
+	pub fn fingerprint_of(&self, root: H256) -> String {
 		let words = blake2_256(&[self.text.hash(), self.chat.hash()].concat());
 		let of_hash = |hash: &Hash| hash.first_chunk::<4>().map(hex::encode).unwrap_or_default();
-		let root = self.root.0.first_chunk::<8>().map(hex::encode).unwrap_or_default();
+		let root = root.0.first_chunk::<8>().map(hex::encode).unwrap_or_default();
 		let class = match self.class {
 			Class::ExactF32 => "f32",
 			Class::ExactInt8 => "int8",
@@ -184,7 +189,7 @@ mod tests {
 		let mut model = card.with(Class::ExactF32, Box::new(engine));
 		assert_eq!(model.usable(), 271);
 		let sampling = Sampling { temperature: 10.0, ..Sampling::default() };
-		let written = generate(&mut model, "a", 100, &sampling).unwrap();
+		let written = generate(&mut model, None, "a", 100, &sampling).unwrap();
 		// Each of the tokens that there are is written: no other was chosen.
 		let letters = written.replace("<258>", "A").replace("<270>", "B");
 		assert_eq!(letters.chars().count(), 100, "{written}");

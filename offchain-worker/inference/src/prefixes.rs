@@ -4,7 +4,7 @@ use neuroshard_compute::exec::{Page, Pages, PAGE_TOKENS};
 use neuroshard_graph::merkle::{blake2_256, Hash};
 use std::{collections::HashMap, sync::Arc};
 
-/// Full pages by the hash of all tokens up to their end.
+/// Full pages by the hash of all tokens up to their end, and of what they were read beside.
 #[derive(Default)]
 pub(super) struct Prefixes {
 	pages: HashMap<Hash, Kept>,
@@ -16,9 +16,9 @@ struct Kept {
 	used: u64,
 }
 
-/// Hashes of the text's beginnings that end with a page.
-fn hashes(tokens: &[u32]) -> impl Iterator<Item = Hash> + '_ {
-	tokens.chunks_exact(PAGE_TOKENS).scan(Hash::default(), |before, tokens| {
+/// Hashes of the text's beginnings that end with a page. `beside`: identity of the model with the adapter that it is read beside; zeros without one.
+fn hashes(beside: Hash, tokens: &[u32]) -> impl Iterator<Item = Hash> + '_ {
+	tokens.chunks_exact(PAGE_TOKENS).scan(beside, |before, tokens| {
 		let bytes: Vec<u8> = before.iter().copied().chain(tokens.iter().flat_map(|token| token.to_le_bytes())).collect();
 		*before = blake2_256(&bytes);
 		Some(*before)
@@ -27,10 +27,10 @@ fn hashes(tokens: &[u32]) -> impl Iterator<Item = Hash> + '_ {
 
 impl Prefixes {
 	/// The pages of the longest known beginning of a prompt, of which one token at least is left to be read.
-	pub(super) fn longest(&mut self, prompt: &[u32]) -> Vec<Arc<Page>> {
+	pub(super) fn longest(&mut self, beside: Hash, prompt: &[u32]) -> Vec<Arc<Page>> {
 		self.clock += 1;
 		let before_last = prompt.split_last().map_or(&[][..], |(_, before)| before);
-		let known = hashes(before_last).map_while(|hash| {
+		let known = hashes(beside, before_last).map_while(|hash| {
 			let kept = self.pages.get_mut(&hash)?;
 			kept.used = self.clock;
 			Some(kept.page.clone())
@@ -39,9 +39,9 @@ impl Prefixes {
 	}
 
 	/// Keeps the full pages of a text.
-	pub(super) fn keep(&mut self, tokens: &[u32], full: &[Arc<Page>]) {
+	pub(super) fn keep(&mut self, beside: Hash, tokens: &[u32], full: &[Arc<Page>]) {
 		self.clock += 1;
-		for (hash, page) in hashes(tokens).zip(full) {
+		for (hash, page) in hashes(beside, tokens).zip(full) {
 			let (used, page) = (self.clock, page.clone());
 			self.pages.entry(hash).and_modify(|kept| kept.used = used).or_insert(Kept { page, used });
 		}

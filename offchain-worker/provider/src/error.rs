@@ -47,8 +47,9 @@ impl ApiError {
 	}
 
 	/// There is no such model.
-	pub(super) fn model(asked: &str, served: &str) -> Self {
-		let message = format!("the model {asked:?} is not served here; {served:?} is");
+	pub(super) fn model<'a>(asked: &str, served: impl Iterator<Item = &'a str>) -> Self {
+		let served: Vec<String> = served.map(|name| format!("{name:?}")).collect();
+		let message = format!("the model {asked:?} is not served here; served: {}", served.join(", "));
 		let not_found = Self::new(StatusCode::NOT_FOUND, "invalid_request_error", message);
 		Self { code: Some("model_not_found"), param: Some("model".into()), ..not_found }
 	}

@@ -37,7 +37,7 @@ use neuroshard_inference::{
 		Issuer, Transcript,
 	},
 	text::Text,
-	Chat, Engine,
+	Adapted, Chat, Engine,
 };
 use neuroshard_ring::RingView;
 use serde_json::{json, Value};
@@ -64,15 +64,12 @@ const PAGE_POLICY: &str =
 
 /// State of the server that requests are answered with.
 pub(super) struct Server {
-	/// Name of the model.
-	pub(super) name: String,
-	/// Fingerprint of what the answers depend on: arithmetic and parameters.
-	pub(super) fingerprint: String,
+	/// The model, and then with each of its adapters.
+	pub(super) versions: Vec<Arc<Version>>,
 	pub(super) text: Arc<Text>,
 	pub(super) chat: Chat,
 	pub(super) batcher: Batcher,
 	pub(super) keys: Option<Keys>,
-	pub(super) issuer: Arc<Issuer>,
 	/// The business of a provider that is paid.
 	pub(super) business: Option<Business>,
 	/// View of the ring that computes, if one does.
@@ -85,6 +82,17 @@ pub(super) struct Server {
 	pub(super) auditors: Semaphore,
 	/// Seconds since 1970, of the start.
 	pub(super) started: u64,
+}
+
+/// The model by itself, or with one of its adapters beside it.
+pub(super) struct Version {
+	/// Name that requests choose it by.
+	pub(super) name: String,
+	/// Fingerprint of what the answers depend on: arithmetic and parameters.
+	pub(super) fingerprint: String,
+	/// Makes receipts.
+	pub(super) issuer: Arc<Issuer>,
+	pub(super) adapter: Option<Arc<Adapted>>,
 }
 
 type Shared = State<Arc<Server>>;
@@ -191,16 +199,18 @@ async fn page() -> impl IntoResponse {
 }
 
 async fn health(State(server): Shared) -> impl IntoResponse {
-	Json(json!({ "status": "ok", "model": server.name, "checkpoint": server.served.as_ref().map(Served::json) }))
+	Json(
+		json!({ "status": "ok", "model": server.versions.first().map(|version| &version.name), "checkpoint": server.served.as_ref().map(Served::json) }),
+	)
 }
 
 async fn metrics(State(server): Shared) -> impl IntoResponse {
 	([(header::CONTENT_TYPE, OPEN_METRICS)], server.batcher.stats().text())
 }
 
-fn described(server: &Server) -> Value {
+fn described(server: &Server, version: &Version) -> Value {
 	json!({
-		"id": server.name,
+		"id": version.name,
 		"object": "model",
 		"created": server.started,
 		"owned_by": "neuroshard",
@@ -209,25 +219,26 @@ fn described(server: &Server) -> Value {
 }
 
 async fn models(State(server): Shared) -> impl IntoResponse {
-	Json(json!({ "object": "list", "data": [described(&server)] }))
+	let all: Vec<Value> = server.versions.iter().map(|version| described(&server, version)).collect();
+	Json(json!({ "object": "list", "data": all }))
 }
 
 async fn model(State(server): Shared, axum::extract::Path(name): axum::extract::Path<String>) -> Result<Response, ApiError> {
-	server.is_served(&name)?;
-	Ok(Json(described(&server)).into_response())
+	let version = server.served(&name)?;
+	Ok(Json(described(&server, &version)).into_response())
 }
 
 impl Server {
-	fn is_served(&self, asked: &str) -> Result<(), ApiError> {
-		match asked == self.name {
-			true => Ok(()),
-			false => Err(ApiError::model(asked, &self.name)),
-		}
+	/// What a request asks for by its name.
+	fn served(&self, asked: &str) -> Result<Arc<Version>, ApiError> {
+		let found = self.versions.iter().find(|version| version.name == asked);
+		found.cloned().ok_or_else(|| ApiError::model(asked, self.versions.iter().map(|version| version.name.as_str())))
 	}
 
 	/// Has each prompt continued as often as is asked; the answers to the first prompt come first.
 	fn begin(
 		&self,
+		version: &Version,
 		prompts: Vec<Vec<u32>>,
 		field: &'static str,
 		ask: &Settings,
@@ -251,11 +262,11 @@ impl Server {
 				let top = ask.log.unwrap_or(0);
 				let most = u32::try_from(most).unwrap_or(u32::MAX);
 				let (log, echo, endless) = (ask.log.is_some(), ask.echo, ask.endless);
-				jobs.push(Job { prompt: prompt.clone(), sampling, most, top, log, echo, endless, reply });
+				jobs.push(Job { prompt: prompt.clone(), adapter: version.adapter.clone(), sampling, most, top, log, echo, endless, reply });
 				let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-				let dearest = self.issuer.prices.of(narrow(prompt.len()), most);
+				let dearest = version.issuer.prices.of(narrow(prompt.len()), most);
 				let reserved = payer.map(|payer| payer.reserve(dearest)).transpose()?;
-				let reserved = reserved.map(|reserved| (reserved, self.issuer.clone()));
+				let reserved = reserved.map(|reserved| (reserved, version.issuer.clone()));
 				answers.push(Answer::new(self.text.clone(), prompt.clone(), sampling, replies, ask.stops.clone(), reserved));
 			}
 		}
@@ -317,6 +328,7 @@ struct Frame {
 	id: String,
 	created: u64,
 	server: Arc<Server>,
+	version: Arc<Version>,
 	log: bool,
 	usage: bool,
 	receipt: bool,
@@ -329,8 +341,8 @@ impl Frame {
 			"id": self.id,
 			"object": self.kind.object(stream),
 			"created": self.created,
-			"model": self.server.name,
-			"system_fingerprint": self.server.fingerprint,
+			"model": self.version.name,
+			"system_fingerprint": self.version.fingerprint,
 			"choices": choices,
 		});
 		if let Some(usage) = usage {
@@ -359,7 +371,7 @@ impl Frame {
 	/// If an answer that is paid for cannot be noted.
 	fn with_receipt(&self, mut choice: Value, piece: &Piece, answer: &mut Answer) -> Result<Value, ApiError> {
 		if self.receipt && piece.finish.is_some() {
-			choice["receipt"] = json!(answer.receipt(&self.server.issuer)?);
+			choice["receipt"] = json!(answer.receipt(&self.version.issuer)?);
 		}
 		Ok(choice)
 	}
@@ -407,7 +419,7 @@ async fn chat(State(server): Shared, paid_by: PaidBy, body: Body) -> Result<Resp
 
 async fn answer(server: Arc<Server>, kind: Kind, paid_by: PaidBy, body: Body) -> Result<Response, ApiError> {
 	let Asked { model, input, settings } = body.request(kind).await?;
-	server.is_served(&model)?;
+	let version = server.served(&model)?;
 	let payer = server.payer(paid_by)?;
 	if settings.echo && payer.is_some() {
 		return Err(ApiError::payment("prompts that are told back have no price here: ask without echo"));
@@ -428,11 +440,11 @@ async fn answer(server: Arc<Server>, kind: Kind, paid_by: PaidBy, body: Body) ->
 	};
 	let prompt = prompts.iter().map(Vec::len).sum();
 	let seed = settings.seed.unwrap_or_else(rand::random);
-	let mut answers = server.begin(prompts, field, &settings, seed, payer.as_ref())?;
+	let mut answers = server.begin(&version, prompts, field, &settings, seed, payer.as_ref())?;
 	let Settings { log, usage, stream, .. } = settings;
 	// Without one, nobody could pay.
 	let receipt = settings.receipt || payer.is_some();
-	let frame = Frame { kind, id: id(kind), created: now(), server, log: log.is_some(), usage, receipt, prompt };
+	let frame = Frame { kind, id: id(kind), created: now(), server, version, log: log.is_some(), usage, receipt, prompt };
 	if stream {
 		let events = streamed(frame, answers).map(|data| Ok::<_, Infallible>(Event::default().data(data)));
 		return Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response());
@@ -492,7 +504,7 @@ fn streamed(frame: Frame, answers: Vec<Answer>) -> impl Stream<Item = String> {
 async fn embeddings(State(server): Shared, body: Body) -> Result<Response, ApiError> {
 	let field = "input";
 	let Embedding { model, input, base64 } = body.read(|bytes| Ok(Embedding::read(bytes)?)).await?;
-	server.is_served(&model)?;
+	let version = server.served(&model)?;
 	if server.business.is_some() {
 		return Err(ApiError::payment("embeddings have no price here"));
 	}
@@ -500,7 +512,7 @@ async fn embeddings(State(server): Shared, body: Body) -> Result<Response, ApiEr
 	for (index, input) in input.into_iter().enumerate() {
 		let tokens = server.tokens(input, field).await?;
 		total = total.saturating_add(tokens.len());
-		let vector = server.batcher.embed(tokens).await.map_err(|refused| ApiError::from(refused).of(field))??;
+		let vector = server.batcher.embed(tokens, version.adapter.clone()).await.map_err(|refused| ApiError::from(refused).of(field))??;
 		let embedding = match base64 {
 			false => json!(vector),
 			true => json!(encoded(&vector)),
@@ -508,7 +520,7 @@ async fn embeddings(State(server): Shared, body: Body) -> Result<Response, ApiEr
 		data.push(json!({ "object": "embedding", "index": index, "embedding": embedding }));
 	}
 	let usage = json!({ "prompt_tokens": total, "total_tokens": total });
-	Ok(Json(json!({ "object": "list", "model": server.name, "data": data, "usage": usage })).into_response())
+	Ok(Json(json!({ "object": "list", "model": version.name, "data": data, "usage": usage })).into_response())
 }
 
 /// A voucher that comes without a question.
@@ -550,9 +562,15 @@ async fn checked(State(server): Shared, body: Body) -> Result<Response, ApiError
 		return Err(ApiError::payment("checks have no price here: `neuroshard-worker check` makes them"));
 	}
 	let transcript: Transcript = body.own("a receipt with its tokens").await?;
-	let (text, parameters, class) = (server.text.clone(), server.issuer.parameters, server.issuer.class);
+	// Of an answer that none of them has given the check says so.
+	let version =
+		server.versions.iter().find(|version| version.issuer.parameters == transcript.receipt.parameters).or(server.versions.first());
+	let version = version.cloned().ok_or_else(|| ApiError::internal("there is no model"))?;
+	let text = server.text.clone();
 	let work = move |engine: &mut dyn Engine| {
-		let known = Known { parameters, class, usable: text.usable().min(engine.vocab()), ends: &|token| text.is_end(token) };
+		let Issuer { parameters, class, .. } = *version.issuer;
+		let usable = text.usable().min(engine.vocab());
+		let known = Known { parameters, adapter: version.adapter.as_deref(), class, usable, ends: &|token| text.is_end(token) };
 		check(engine, known, &transcript)
 	};
 	let outcome = server.batcher.alone(work).await?.map_err(|error| ApiError::invalid(error.to_string()))?;

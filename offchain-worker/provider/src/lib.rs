@@ -23,13 +23,13 @@ pub use keys::KeysError;
 pub use served::Served;
 
 use bodies::Bodies;
-use http::{now, router, Server, PAGE};
+use http::{now, router, Server, Version, PAGE};
 use keys::Keys;
 use listener::{listen, Bounds};
 use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_http::{Guard, Origin};
 use neuroshard_inference::batcher::{Batcher, Limits};
-use neuroshard_inference::{receipt::Issuer, Model};
+use neuroshard_inference::{receipt::Issuer, Adapted, Model};
 use neuroshard_ring::RingView;
 use neuroshard_support::hardware;
 use neuroshard_types::{inference::Prices, AccountId, RoundIndex, RunId, H256};
@@ -60,6 +60,8 @@ pub struct Options {
 	pub ring: Option<RingView>,
 	/// Checkpoint that is served; `None` for a model of no run.
 	pub served: Option<Served>,
+	/// Adapters that requests can choose by their names, beside the model; none where answers are paid for, or a ring computes.
+	pub adapters: Vec<Adapted>,
 	/// Pages of other sites that may ask.
 	pub origins: Vec<Origin>,
 	/// Names by which the server is asked, besides its address: a proxy before it may leave them in the requests.
@@ -90,6 +92,9 @@ pub enum ServeError {
 		/// Mebibytes that a longest text takes.
 		needed: usize,
 	},
+	/// Requests could not tell two models apart.
+	#[error("two models would have the name {0:?}: give the adapter another one, with --adapter NAME=DIR")]
+	Name(String),
 	/// No thread can be started.
 	#[error("cannot start the inference thread: {0}")]
 	Thread(std::io::Error),
@@ -125,17 +130,27 @@ pub async fn serve(model: Model, options: Options, ready: impl FnOnce(SocketAddr
 /// Returns the state of the server that requests are answered with.
 fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	let keys = options.keys.as_deref().map(Keys::read).transpose()?;
-	let (fingerprint, usable) = (model.fingerprint(), model.usable());
-	let issuer = Arc::new(Issuer {
+	let usable = model.usable();
+	let issuer = Issuer {
 		parameters: model.root,
 		checkpoint: options.checkpoint,
 		class: model.class,
 		usable: u32::try_from(usable).unwrap_or(u32::MAX),
 		signer: options.signer,
 		prices: options.paid.as_ref().map(|(prices, _)| *prices).unwrap_or_default(),
-	});
+	};
+	let own = Version { name: model.name.clone(), fingerprint: model.fingerprint(), issuer: Arc::new(issuer.clone()), adapter: None };
+	let mut versions = vec![Arc::new(own)];
+	for adapted in options.adapters {
+		if versions.iter().any(|version| version.name == adapted.name) {
+			return Err(ServeError::Name(adapted.name));
+		}
+		let issuer = Arc::new(Issuer { parameters: adapted.root, checkpoint: None, ..issuer.clone() });
+		let (name, fingerprint) = (adapted.name.clone(), model.fingerprint_of(adapted.root));
+		versions.push(Arc::new(Version { name, fingerprint, issuer, adapter: Some(Arc::new(adapted)) }));
+	}
 	let business = options.paid.map(|(_, business)| business);
-	let Model { name, engine, text, chat, .. } = model;
+	let Model { engine, text, chat, .. } = model;
 	let needed = engine.longest().div_ceil(neuroshard_compute::exec::PAGE_TOKENS).saturating_mul(engine.page_bytes());
 	if options.limits.memory < needed {
 		return Err(ServeError::Memory { given: options.limits.memory >> 20, needed: needed.div_ceil(1 << 20) });
@@ -147,7 +162,7 @@ fn server(model: Model, options: Options) -> Result<Server, ServeError> {
 	// A prompt takes one thread while it is read.
 	let readers = Arc::new(Semaphore::new(hardware::threads(None)));
 	let (ring, served, auditors) = (options.ring, options.served, Semaphore::new(AUDITORS));
-	Ok(Server { name, fingerprint, text, chat, batcher, keys, issuer, business, ring, served, readers, auditors, started: now() })
+	Ok(Server { versions, text, chat, batcher, keys, business, ring, served, readers, auditors, started: now() })
 }
 
 #[cfg(test)]

@@ -47,8 +47,15 @@ impl Running {
 	}
 
 	fn with(bounds: Bounds, origins: Vec<Origin>, keys: Option<PathBuf>) -> Self {
-		let (tiny, train) = presets::tiny();
-		let config = ModelConfig { max_seq: 1 << 16, ..tiny };
+		Self::beside(bounds, origins, keys, Vec::new())
+	}
+
+	fn config() -> ModelConfig {
+		ModelConfig { max_seq: 1 << 16, ..presets::tiny().0 }
+	}
+
+	fn beside(bounds: Bounds, origins: Vec<Origin>, keys: Option<PathBuf>, adapters: Vec<Adapted>) -> Self {
+		let (config, train) = (Self::config(), presets::tiny().1);
 		let mut params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
 		params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
 		let model = Model::of_run("tiny".into(), &config, &Tokenizer::bytes(), &params, [7; 32], Class::ExactF32, 1).unwrap();
@@ -65,6 +72,7 @@ impl Running {
 				paid: None,
 				ring: None,
 				served: None,
+				adapters,
 				origins: Vec::new(),
 				hosts: Vec::new(),
 			},

@@ -168,6 +168,9 @@ impl Ring {
 
 	/// Has every text read its tokens, and returns what is asked for of the wanted rows.
 	fn read(&mut self, pages: &Pages, pieces: &mut [Piece], kind: Kind) -> Result<(), InferenceError> {
+		if pieces.iter().any(|piece| piece.sequence.adapter().is_some()) {
+			return Err(InferenceError::Adapter);
+		}
 		let before: Vec<usize> = pieces.iter().map(|piece| piece.sequence.len()).collect();
 		let rows = self.embedding.pass(pages, pieces, Input::Tokens, Output::Rows)?.to_vec();
 		let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);

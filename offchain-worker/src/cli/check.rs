@@ -30,6 +30,9 @@ pub(super) struct Check {
 	/// Compare with the model in this folder, which is in Hugging Face layout.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
+	/// Adapter beside the model that the answer was asked of, in a folder as `export` and PEFT write it.
+	#[arg(long, value_name = "DIR")]
+	adapter: Option<PathBuf>,
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
@@ -40,11 +43,11 @@ impl Check {
 		let transcript = read(&self.receipt)?;
 		let signed = transcript.validate()?;
 		let (class, threads) = (transcript.receipt.class, hardware::threads(self.threads));
-		let mut model =
-			local::model(&common.base()?, local::Which { folder: self.model.as_deref(), run: self.run, context: None }, class, threads)?;
-		let (parameters, usable) = (model.root, model.usable());
+		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
+		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), class, threads)?;
+		let (parameters, usable) = (adapter.as_ref().map_or(model.root, |adapter| adapter.root), model.usable());
 		let text = &model.text;
-		let known = Known { parameters, class, usable, ends: &|token| text.is_end(token) };
+		let known = Known { parameters, adapter: adapter.as_ref(), class, usable, ends: &|token| text.is_end(token) };
 		let outcome = check(&mut *model.engine, known, &transcript)?;
 		let vouches = match (&transcript.receipt.provider, signed) {
 			(Some(provider), true) => format!("signed for {provider}"),

@@ -6,6 +6,7 @@ use neuroshard_graph::{sampler::Sampling, Class};
 use neuroshard_inference::generate::generate;
 use neuroshard_support::{hardware, printable::printable};
 use neuroshard_types::RunId;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct Generate {
@@ -13,8 +14,14 @@ pub(super) struct Generate {
 	#[arg(long, default_value = "")]
 	prompt: String,
 	/// Run whose newest checkpoint to use; the newest run if not given.
-	#[arg(long)]
+	#[arg(long, conflicts_with = "model")]
 	run: Option<RunId>,
+	/// Use the model in this folder, which is in Hugging Face layout.
+	#[arg(long, value_name = "DIR")]
+	model: Option<PathBuf>,
+	/// Adapter beside the model, in a folder as `export` and PEFT write it.
+	#[arg(long, value_name = "DIR")]
+	adapter: Option<PathBuf>,
 	/// Most tokens to generate.
 	#[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
 	max_tokens: u32,
@@ -32,9 +39,10 @@ pub(super) struct Generate {
 impl Generate {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		let threads = hardware::threads(self.threads);
-		let mut model = local::model(&common.base()?, local::Which { run: self.run, ..local::Which::default() }, Class::ExactF32, threads)?;
+		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
+		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), Class::ExactF32, threads)?;
 		let sampling = Sampling { temperature: self.temperature, seed: self.seed, ..Sampling::default() };
-		let text = generate(&mut model, &self.prompt, self.max_tokens, &sampling)?;
+		let text = generate(&mut model, adapter.as_ref(), &self.prompt, self.max_tokens, &sampling)?;
 		println!("{}{}", self.prompt, printable(&text));
 		Ok(0)
 	}

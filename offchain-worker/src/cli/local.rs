@@ -4,13 +4,17 @@ use super::CliError;
 use neuroshard_compute::exec::{Exec, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{tiles, Class, ParamLayout};
-use neuroshard_inference::{Card, Model, ModelError, Parameters, Source};
+use neuroshard_inference::{Adapted, Card, Model, ModelError, Parameters, Source};
 use neuroshard_provider::Served;
 use neuroshard_roles::{read_adapter, read_model, read_tokenizer};
 use neuroshard_store::read_blob;
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
 use neuroshard_types::{Adapter, ModelConfig, RunId, H256};
-use std::{path::Path, sync::Arc};
+use std::{
+	path::{Path, PathBuf},
+	str::FromStr,
+	sync::Arc,
+};
 
 /// Which model.
 #[derive(Clone, Copy, Default)]
@@ -23,12 +27,57 @@ pub(super) struct Which<'a> {
 	pub context: Option<u32>,
 }
 
+/// An adapter in a folder, and the name that requests choose it by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct NamedAdapter {
+	name: String,
+	folder: PathBuf,
+}
+
+impl FromStr for NamedAdapter {
+	type Err = &'static str;
+
+	fn from_str(text: &str) -> Result<Self, Self::Err> {
+		match text.split_once('=') {
+			Some((name, folder)) if !name.is_empty() && !folder.is_empty() => Ok(Self { name: name.into(), folder: folder.into() }),
+			_ => Err("an adapter is told as NAME=DIR: the name that requests choose it by, and its folder"),
+		}
+	}
+}
+
 /// A model, ready to answer.
 pub(super) fn model(base: &Path, which: Which, class: Class, threads: usize) -> Result<Model, CliError> {
+	Ok(with_adapters(base, which, &[], class, threads)?.0)
+}
+
+/// A model and what can be beside it, ready to answer.
+pub(super) fn with_adapters(
+	base: &Path,
+	which: Which,
+	adapters: &[NamedAdapter],
+	class: Class,
+	threads: usize,
+) -> Result<(Model, Vec<Adapted>), CliError> {
 	let (card, source) = card(base, which, threads)?;
+	let exec = Exec::new(threads).map_err(ModelError::from)?;
+	let read = |adapter: &NamedAdapter| Adapted::of_folder(adapter.name.clone(), &adapter.folder, &source.config, card.root, &exec);
+	let adapters = adapters.iter().map(read).collect::<Result<_, _>>().map_err(ModelError::from)?;
 	let stage = Stage::whole(usize::try_from(source.config.layers).unwrap_or(usize::MAX));
 	let engine = source.in_class(class).load(&stage).map_err(CliError::Invalid)?;
-	Ok(card.with(class, Box::new(engine)))
+	Ok((card.with(class, Box::new(engine)), adapters))
+}
+
+/// As [`with_adapters`], with the adapter in one folder at most, which has no name.
+pub(super) fn with_adapter(
+	base: &Path,
+	which: Which,
+	adapter: Option<&Path>,
+	class: Class,
+	threads: usize,
+) -> Result<(Model, Option<Adapted>), CliError> {
+	let adapter = adapter.map(|folder| NamedAdapter { name: folder.display().to_string(), folder: folder.into() });
+	let (model, mut adapters) = with_adapters(base, which, adapter.as_slice(), class, threads)?;
+	Ok((model, adapters.pop()))
 }
 
 /// As [`model`], and where its parts come from.

@@ -53,6 +53,9 @@ pub(super) struct Serve<C: Conducts> {
 	/// Serve the model in this folder, which is in Hugging Face layout: what `export` wrote, or another one.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
+	/// Adapter beside the model, in a folder as `export` and PEFT write it, and the name that requests choose it by. May be given several times: all share the model.
+	#[arg(long, value_name = "NAME=DIR", conflicts_with_all = ["provider", "ring"])]
+	adapter: Vec<local::NamedAdapter>,
 	/// Name of the model in requests; `run-N`, or the folder's name, if not given.
 	#[arg(long)]
 	name: Option<String>,
@@ -182,11 +185,14 @@ impl<C: Conducts> Serve<C> {
 			Some(kept) => Some(self.registered(kept)?),
 			None => None,
 		};
-		let (mut model, ring) = match self.ring.is_empty() {
-			true => (local::model(&common.base()?, self.which(), class, threads)?, None),
+		let (mut model, adapters, ring) = match self.ring.is_empty() {
+			true => {
+				let (model, adapters) = local::with_adapters(&common.base()?, self.which(), &self.adapter, class, threads)?;
+				(model, adapters, None)
+			}
 			false => {
 				let (model, started) = self.ring(common, threads, registered.as_ref(), stop).await?;
-				(model, Some(started))
+				(model, Vec::new(), Some(started))
 			}
 		};
 		if let Some(ring) = &ring {
@@ -237,6 +243,7 @@ impl<C: Conducts> Serve<C> {
 			println!("{served}");
 		}
 		let is_paid = paid.is_some();
+		let told: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
 		let options = Options {
 			address: self.listen,
 			keys: self.api_keys.clone(),
@@ -246,12 +253,16 @@ impl<C: Conducts> Serve<C> {
 			paid,
 			ring: ring.as_ref().map(|ring| ring.view.clone()),
 			served,
+			adapters,
 			origins: self.cors.clone(),
 			// By that name a proxy before this server is asked.
 			hosts: self.endpoint.iter().filter_map(|url| Some(url.parse::<Uri>().ok()?.host()?.to_owned())).collect(),
 		};
 		let ready = |address: SocketAddr| {
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");
+			if !told.is_empty() {
+				println!("beside it answer, by their names: {}", told.join(", "));
+			}
 			// Who pays asks by a gateway.
 			if !is_paid {
 				println!("curl http://{address}/v1/completions -H 'content-type: application/json' -d '{{\"model\": \"{name}\", \"prompt\": \"Once\"}}'");

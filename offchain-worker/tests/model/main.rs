@@ -149,7 +149,7 @@ fn generation_repeats_with_its_seed_and_ends_with_the_context() {
 	let (model, train) = presets::tiny();
 	let params = parameters(&model, &train);
 	let mut model = self::model(&model, &params).unwrap();
-	let mut sample = |seed, most, prompt: &str| generate(&mut model, prompt, most, &Sampling { seed, ..Sampling::default() });
+	let mut sample = |seed, most, prompt: &str| generate(&mut model, None, prompt, most, &Sampling { seed, ..Sampling::default() });
 	assert_eq!(sample(1, 20, "fn ").unwrap(), sample(1, 20, "fn ").unwrap());
 	assert_ne!(sample(1, 20, "fn ").unwrap(), sample(2, 20, "fn ").unwrap());
 	assert_eq!(sample(1, 0, "fn ").unwrap(), "");
@@ -165,7 +165,7 @@ fn impossible_sampling_is_refused() {
 	let params = parameters(&model, &train);
 	for temperature in [-1.0, f32::NAN, f32::INFINITY] {
 		let sampling = Sampling { temperature, ..Sampling::default() };
-		let refused = generate(&mut self::model(&model, &params).unwrap(), "", 1, &sampling);
+		let refused = generate(&mut self::model(&model, &params).unwrap(), None, "", 1, &sampling);
 		assert!(matches!(refused, Err(GenerateError::Sampling(_))));
 	}
 	let other = ModelConfig { vocab: 256, ..model };

@@ -8,10 +8,10 @@ mod reference;
 
 use common::{lively_theta, random_tokens, small::other_families, tiny_model};
 use neuroshard_compute::{
-	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
+	exec::{Exec, GivenUp, Inference, InferenceError, Input, Output, PackedAdapter, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS},
 	native::Level,
 };
-use neuroshard_graph::{Class, ModelConfig, ParamLayout, ParamTensor};
+use neuroshard_graph::{Adapter, Class, ModelConfig, ParamLayout, ParamTensor, Projection, Projections, F32};
 use proptest::prelude::*;
 use reference::Reference;
 use std::sync::Arc;
@@ -350,4 +350,117 @@ fn what_cannot_be_read_is_refused_and_changes_nothing() {
 	let theta = vec![0.0; 9];
 	let error = Inference::new(Arc::new(Exec::new(1).unwrap()), &config, &theta).err();
 	assert_eq!(error, Some(InferenceError::Parameters { expected: ParamLayout::new(&config).unwrap().len(), found: 9 }));
+}
+
+/// An adapter of so many ranks, and its parameters, of which B is not zero.
+fn adapter(model: &ModelConfig, rank: u32, projections: Projections, seed: u64) -> (Adapter, Vec<f32>) {
+	let adapter = Adapter { base: [0; 32], rank, alpha: F32::new(8.0), projections };
+	let len = ParamLayout::of_adapter(model, adapter).unwrap().len();
+	let numbers = random_tokens(len, 2_001, seed);
+	(adapter, numbers.into_iter().map(|number| (number as f32 - 1_000.0) / 5_000.0).collect())
+}
+
+fn packed(model: &ModelConfig, (adapter, params): &(Adapter, Vec<f32>)) -> Arc<PackedAdapter> {
+	Arc::new(PackedAdapter::new(&Exec::new(1).unwrap(), model, adapter, params).unwrap())
+}
+
+/// Logits after every token of a text beside an adapter.
+fn beside(inference: &mut Inference, adapter: Option<&Arc<PackedAdapter>>, text: &[u32]) -> Vec<Vec<u32>> {
+	let mut sequence = Sequence::default().beside(adapter.cloned());
+	let piece = Piece { sequence: &mut sequence, tokens: text, wanted: Wanted::All };
+	let vocab = inference.vocab();
+	inference.logits(&Pages::new(64), &mut [piece]).unwrap().chunks(vocab).map(bits).collect()
+}
+
+/// The weights with the adapter merged, in f64.
+fn merged(model: &ModelConfig, theta: &[f32], (adapter, params): &(Adapter, Vec<f32>)) -> Vec<f64> {
+	let (whole, layout) = (ParamLayout::new(model).unwrap(), ParamLayout::of_adapter(model, *adapter).unwrap());
+	let mut merged: Vec<f64> = theta.iter().map(|&value| value.into()).collect();
+	for [a, b] in layout.tensors().as_chunks::<2>().0 {
+		let weight = whole.get(&a.name.replace(".lora_A", "")).unwrap();
+		for row in 0..weight.rows {
+			for col in 0..weight.cols {
+				let terms = (0..a.rows)
+					.map(|rank| f64::from(params[a.offset + rank * a.cols + col]) * f64::from(params[b.offset + rank * b.cols + row]));
+				merged[weight.offset + row * weight.cols + col] += terms.sum::<f64>() * f64::from(adapter.scale());
+			}
+		}
+	}
+	merged
+}
+
+#[test]
+fn logits_beside_an_adapter_are_those_of_the_model_that_it_is_merged_into() {
+	for config in shapes() {
+		let theta = lively_theta(&ParamLayout::new(&config).unwrap(), 1);
+		let some = [Projection::K, Projection::O, Projection::Down].into_iter().collect();
+		for (rank, projections) in [(1, Projections::ALL), (5, some)] {
+			let one = adapter(&config, rank, projections, 6);
+			let (short, text) = (random_tokens(40, config.vocab, 2), tokens(40, config.vocab, 2));
+			let expected = Reference::new(&config).logits(&merged(&config, &theta, &one), &short);
+			let without = at_once(&mut model(&config, 2, Class::ExactF32), &text);
+			let found = beside(&mut model(&config, 2, Class::ExactF32), Some(&packed(&config, &one)), &text);
+			let mut apart = 0.0f64;
+			for ((row, expected), without) in found.iter().zip(&expected).zip(&without) {
+				for ((&logit, expected), without) in row.iter().zip(expected).zip(without) {
+					let logit = f64::from(f32::from_bits(logit));
+					assert!((logit - expected).abs() < 1e-4, "{logit} against {expected}");
+					apart = apart.max((f64::from(f32::from_bits(*without)) - expected).abs());
+				}
+			}
+			assert!(apart > 0.01, "the adapter changes nothing: {apart}");
+		}
+	}
+}
+
+proptest! {
+	#![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+	/// Each text has its own adapter, or none.
+	#[test]
+	fn what_a_text_gets_beside_its_adapter_does_not_depend_on_the_others(
+		shape in 0..shapes().len(),
+		texts in prop::collection::vec((1usize..100, any::<u64>(), 0usize..3), 1..8),
+		portion in 1usize..50,
+		class in prop::sample::select(CLASSES.to_vec()),
+	) {
+		let config = &shapes()[shape];
+		let mut inference = model(config, 2, class);
+		let adapters = [(2, 6), (40, 7)].map(|(rank, seed)| packed(config, &adapter(config, rank, Projections::ALL, seed)));
+		let of = |which: usize| which.checked_sub(1).map(|index| &adapters[index]);
+		let texts: Vec<_> = texts.into_iter().map(|(len, seed, which)| (tokens(len, config.vocab, seed), of(which))).collect();
+		let expected: Vec<_> = texts.iter().map(|(text, adapter)| beside(&mut inference, *adapter, text)).collect();
+		let pages = Pages::new(100);
+		let mut sequences: Vec<_> = texts.iter().map(|(_, adapter)| Sequence::default().beside(adapter.cloned())).collect();
+		let mut found: Vec<Vec<Vec<u32>>> = vec![Vec::new(); texts.len()];
+		while found.iter().zip(&texts).any(|(found, (text, _))| found.len() < text.len()) {
+			let reading: Vec<_> = (0..texts.len()).filter(|at| found[*at].len() < texts[*at].0.len()).collect();
+			let left = sequences.iter_mut().zip(&texts).filter(|(sequence, (text, _))| sequence.len() < text.len());
+			let mut pieces: Vec<_> = left.map(|(sequence, (text, _))| {
+				let tokens = &text[sequence.len()..text.len().min(sequence.len() + portion)];
+				Piece { sequence, tokens, wanted: Wanted::All }
+			}).collect();
+			let counts: Vec<_> = pieces.iter().map(|piece| piece.tokens.len()).collect();
+			let vocab = inference.vocab();
+			let mut rows = inference.logits(&pages, &mut pieces).unwrap().chunks(vocab).map(bits);
+			for (at, count) in reading.into_iter().zip(counts) {
+				found[at].extend(rows.by_ref().take(count));
+			}
+		}
+		prop_assert_eq!(found, expected);
+	}
+}
+
+#[test]
+fn an_adapter_of_another_model_is_refused() {
+	let config = tiny_model();
+	let other = ModelConfig { ffn: config.ffn + 32, ..config.clone() };
+	let mut inference = model(&config, 1, Class::ExactF32);
+	let mut sequence = Sequence::default().beside(Some(packed(&other, &adapter(&other, 2, Projections::ALL, 1))));
+	let piece = Piece { sequence: &mut sequence, tokens: &[1], wanted: Wanted::Last };
+	assert_eq!(inference.logits(&Pages::new(1), &mut [piece]), Err(InferenceError::Adapter));
+	let (told, params) = adapter(&config, 2, Projections::ALL, 1);
+	let packed = |told: &Adapter, params: &[f32]| PackedAdapter::new(&Exec::new(1).unwrap(), &config, told, params).err();
+	assert!(matches!(packed(&told, &params[1..]), Some(InferenceError::Parameters { .. })));
+	assert!(matches!(packed(&Adapter { rank: 0, ..told }, &params), Some(InferenceError::Setup(_))));
 }

@@ -236,6 +236,7 @@ mod tests {
 		let mut honest = Inference::new(Arc::new(Exec::new(1).unwrap()), &config().model, &newest().params).unwrap();
 		let known = Known {
 			parameters: newest().header.root(),
+			adapter: None,
 			class: Class::ExactF32,
 			usable: TextTokens::BYTES.usable as usize,
 			ends: &|token| token == 256,

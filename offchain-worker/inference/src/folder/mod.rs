@@ -51,6 +51,9 @@ pub enum FolderError {
 	/// The weights.
 	#[error(transparent)]
 	Parameters(#[from] ParametersError),
+	/// The adapter computes something that this engine does not.
+	#[error("this adapter is not served: {0}")]
+	Adapter(String),
 	/// The template of chats.
 	#[error("the chat template is refused: {0}")]
 	Template(String),
@@ -173,7 +176,7 @@ fn is_there(path: &Path) -> bool {
 	path.symlink_metadata().is_ok()
 }
 
-fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
+pub(crate) fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
 	if !is_there(path) {
 		return Ok(None);
 	}

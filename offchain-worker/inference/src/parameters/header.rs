@@ -100,6 +100,11 @@ impl Header {
 		}
 	}
 
+	/// The names of its tensors, in the order of their bytes.
+	pub(super) fn names(&self) -> Vec<String> {
+		self.tensors.offset_keys()
+	}
+
 	/// A tensor, and the byte of the file that it begins at.
 	pub(super) fn tensor(&self, name: &str) -> Option<(&TensorInfo, u64)> {
 		let told = self.tensors.info(name)?;

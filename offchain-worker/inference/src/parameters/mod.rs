@@ -74,6 +74,14 @@ pub enum ParametersError {
 		/// Its name.
 		tensor: String,
 	},
+	/// A tensor that nothing is computed with.
+	#[error("{path} has a tensor {tensor}, which is not taken into account: only pairs of A and B for projections are", path = path.display())]
+	Other {
+		/// The file.
+		path: PathBuf,
+		/// Its name.
+		tensor: String,
+	},
 	/// Tiles that are no encoding of the tensor.
 	#[error("{path}, {tensor}: {source}", path = path.display())]
 	Tiles {
@@ -307,6 +315,24 @@ impl TensorFiles {
 	/// [`ParametersError`], without a tensor having been read.
 	pub(super) fn open(folder: &Path, tensors: &[ParamTensor]) -> Result<Self, ParametersError> {
 		places_of(folder, tensors).map(Self)
+	}
+
+	/// Finds these tensors, of these shapes, in one file that has no others.
+	///
+	/// # Errors
+	/// As for [`Self::open`], and [`ParametersError::Other`].
+	pub(super) fn all_of(path: &Path, tensors: &[ParamTensor]) -> Result<Self, ParametersError> {
+		let file = Opened::open(path.into())?;
+		let header = header::Header::read(&file)?;
+		let place = |tensor: &ParamTensor| {
+			let place = place_in(&file, &header, tensor).ok_or_else(|| none_in(&file, &tensor.name))?;
+			Ok((tensor.name.clone(), place))
+		};
+		let places: BTreeMap<String, Place> = tensors.iter().map(place).collect::<Result<_, ParametersError>>()?;
+		match header.names().into_iter().find(|name| !places.contains_key(name)) {
+			Some(tensor) => Err(ParametersError::Other { path: path.into(), tensor }),
+			None => Ok(Self(places)),
+		}
 	}
 
 	/// The values of one of them.

@@ -1,7 +1,7 @@
 //! Computes an answer anew: its tokens are read like a prompt, since what comes after each of them does not depend on how it was read.
 
 use super::{Malformed, Transcript};
-use crate::Engine;
+use crate::{Adapted, Engine};
 use neuroshard_compute::exec::{InferenceError, Piece, Sequence, Wanted, PAGE_TOKENS};
 use neuroshard_graph::{
 	sampler,
@@ -73,6 +73,8 @@ pub enum CheckError {
 pub struct Known<'a> {
 	/// Root of its parameters.
 	pub parameters: H256,
+	/// Adapter that is part of it.
+	pub adapter: Option<&'a Adapted>,
 	/// The arithmetic that it is computed in.
 	pub class: Class,
 	/// Tokens below this one are chosen from.
@@ -116,6 +118,7 @@ pub fn check(engine: &mut dyn Engine, known: Known, transcript: &Transcript) -> 
 	}
 	let pages = engine.pages(tokens.len().div_ceil(PAGE_TOKENS));
 	let (mut sequence, mut counts) = (Sequence::default(), Counts::default());
+	sequence = sequence.beside(known.adapter.map(|adapter| adapter.packed.clone()));
 	counts.prompt(prompt);
 	for unwanted in tokens[..before].chunks(PORTION) {
 		engine.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: unwanted, wanted: Wanted::Nothing }])?;
@@ -164,7 +167,7 @@ pub(super) mod tests {
 	}
 
 	fn known() -> Known<'static> {
-		Known { parameters: H256::repeat_byte(5), class: Class::ExactF32, usable: USABLE, ends: &|token| token == END }
+		Known { parameters: H256::repeat_byte(5), adapter: None, class: Class::ExactF32, usable: USABLE, ends: &|token| token == END }
 	}
 
 	fn issuer() -> Issuer {
@@ -182,7 +185,7 @@ pub(super) mod tests {
 		let limits = Limits { active: 4, waiting: 4, memory: 64 << 20, lookup: true };
 		let (batcher, _) = Batcher::start(Box::new(inference()), USABLE, |token| token == END, limits).unwrap();
 		let (reply, mut replies) = mpsc::channel(usize::try_from(most).unwrap() + 1);
-		let job = Job { prompt: prompt.to_vec(), sampling, most, top: 0, log: false, echo: false, endless: false, reply };
+		let job = Job { prompt: prompt.to_vec(), adapter: None, sampling, most, top: 0, log: false, echo: false, endless: false, reply };
 		batcher.submit(vec![job]).unwrap();
 		let mut answer = Vec::new();
 		let ending = loop {

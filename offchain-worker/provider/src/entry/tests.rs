@@ -105,6 +105,7 @@ impl Scene {
 			paid: Some((Prices { prompt: 1, generated: 1 }, self.business.clone())),
 			ring: None,
 			served: None,
+			adapters: Vec::new(),
 			origins: Vec::new(),
 			hosts: Vec::new(),
 		};

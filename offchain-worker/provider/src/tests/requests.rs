@@ -1,6 +1,8 @@
 //! Requests, and errors as clients of the OpenAI API read them.
 
 use super::*;
+use neuroshard_compute::exec::{Exec, PackedAdapter};
+use neuroshard_graph::{Adapter, ParamLayout, Projections, F32};
 
 impl Client {
 	/// Posts this to an address of the API, and takes an answer.
@@ -8,6 +10,14 @@ impl Client {
 		let head =
 			format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
 		let (head, body) = self.ask(head + body).await;
+		(head.split(' ').nth(1).unwrap().to_owned(), serde_json::from_str(&body).unwrap())
+	}
+}
+
+impl Client {
+	/// Takes what is at an address of the API.
+	async fn get(&mut self, path: &str) -> (String, Value) {
+		let (head, body) = self.ask(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")).await;
 		(head.split(' ').nth(1).unwrap().to_owned(), serde_json::from_str(&body).unwrap())
 	}
 }
@@ -138,5 +148,58 @@ async fn probabilities_of_prompts_are_those_of_answers_whether_prompts_are_text_
 	let (status, answer) = client.post(COMPLETIONS, &many.to_string()).await;
 	assert_eq!((status.as_str(), &answer["error"]["param"]), ("400", &json!("prompt")), "{answer}");
 	assert!(answer["error"]["message"].as_str().unwrap().contains("send fewer"), "{answer}");
+	server.end().await;
+}
+
+/// An adapter of numbers of no meaning.
+fn adapted(name: &str, seed: usize) -> Adapted {
+	let config = Running::config();
+	let adapter = Adapter { base: [0; 32], rank: 4, alpha: F32::new(16.0), projections: Projections::ALL };
+	let len = ParamLayout::of_adapter(&config, adapter).unwrap().len();
+	let params: Vec<f32> = (0..len).map(|at| (at * (7_919 + seed) % 1_013) as f32 / 1_013.0 - 0.5).collect();
+	let packed = PackedAdapter::new(&Exec::new(1).unwrap(), &config, &adapter, &params).unwrap();
+	Adapted { name: name.into(), root: H256([u8::try_from(seed).unwrap(); 32]), packed: Arc::new(packed) }
+}
+
+/// What each answers is what it answers alone, whatever others were asked before: what was read beside one adapter is not taken for another.
+#[tokio::test]
+async fn adapters_are_chosen_by_name_and_each_answers_as_if_it_were_alone() {
+	let both = || vec![adapted("one", 1), adapted("other", 2)];
+	let names = ["tiny", "one", "other"];
+	let prompt = "fn main ".repeat(40);
+	let ask = |name: &str| {
+		json!({ "model": name, "prompt": prompt, "max_tokens": 20, "temperature": 0, "seed": 1, "receipt": true, "ignore_eos": true }).to_string()
+	};
+	let mut alone = Vec::new();
+	for name in names {
+		let adapters = both().into_iter().filter(|adapter| adapter.name == name).collect();
+		let server = Running::beside(bounds(), Vec::new(), None, adapters);
+		alone.push(server.client().await.post(COMPLETIONS, &ask(name)).await.1);
+		server.end().await;
+	}
+	let server = Running::beside(bounds(), Vec::new(), None, both());
+	let mut client = server.client().await;
+	for _ in 0..2 {
+		for (name, alone) in names.iter().zip(&alone) {
+			let (status, answer) = client.post(COMPLETIONS, &ask(name)).await;
+			assert_eq!((status.as_str(), &answer["model"]), ("200", &json!(name)));
+			for field in ["choices", "system_fingerprint"] {
+				assert_eq!(answer[field], alone[field], "{name}");
+			}
+			let receipt = answer["choices"][0]["receipt"].to_string();
+			assert_eq!(client.post("/v1/check", &receipt).await.1, json!({ "equal": true }), "{name}");
+		}
+	}
+	let texts: std::collections::BTreeSet<_> = alone.iter().map(|answer| answer["choices"][0]["text"].to_string()).collect();
+	assert_eq!(texts.len(), 3, "{texts:?}");
+	let (_, listed) = client.get("/v1/models").await;
+	let listed: Vec<_> = listed["data"].as_array().unwrap().iter().map(|model| model["id"].clone()).collect();
+	assert_eq!(listed, names);
+	let embedding = |name: &str| json!({ "model": name, "input": "fn" }).to_string();
+	let embeddings = [client.post(EMBEDDINGS, &embedding("tiny")).await.1, client.post(EMBEDDINGS, &embedding("one")).await.1];
+	assert_ne!(embeddings[0]["data"], embeddings[1]["data"]);
+	let (status, answer) = client.post(COMPLETIONS, &ask("third")).await;
+	assert_eq!(status, "404");
+	assert!(answer["error"]["message"].as_str().unwrap().contains(r#""tiny", "one", "other""#), "{answer}");
 	server.end().await;
 }

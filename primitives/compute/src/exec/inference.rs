@@ -4,6 +4,7 @@
 //! training batch: every row of an operator is computed by itself, in the order of the specification.
 
 use super::{
+	beside::{Beside, Sizes},
 	kv_pages::{Pages, Sequence},
 	weight::{Rows, Weight},
 	Exec, SetupError,
@@ -11,7 +12,7 @@ use super::{
 use crate::native::{Packed, Quantized, Seen, PAGE};
 use neuroshard_graph::{
 	class::Class,
-	config::ModelConfig,
+	config::{ModelConfig, Projection},
 	layout::{LayerTensors, ParamLayout, ParamTensor},
 };
 use neuroshard_kernels::shape::{AttentionDims, RopeDims, Start};
@@ -72,6 +73,9 @@ pub enum InferenceError {
 		/// Numbers given.
 		found: usize,
 	},
+	/// An adapter of a model of other sizes, or where only a part of the model is.
+	#[error("this adapter does not belong to this model")]
+	Adapter,
 	/// Somebody who holds a part of the model does not answer.
 	#[error("a part of the model is not to be reached: nobody who holds it answers")]
 	Lost,
@@ -413,8 +417,9 @@ impl Inference {
 			Input::Tokens => self.embed(pieces),
 			Input::Rows(rows) => self.scratch.x.copy_from_slice(rows),
 		}
+		let mut beside = Beside::new(pieces);
 		for layer in 0..self.layers.len() {
-			self.layer(layer, pieces);
+			self.layer(layer, pieces, &mut beside);
 		}
 		for piece in &mut *pieces {
 			piece.sequence.advance(piece.tokens.len());
@@ -446,8 +451,16 @@ impl Inference {
 			if let Some(token) = tokens.iter().find(unknown) {
 				return Err(InferenceError::Vocabulary(*token));
 			}
+			if sequence.adapter().is_some_and(|adapter| !adapter.fits(self.sizes())) {
+				return Err(InferenceError::Adapter);
+			}
 		}
 		Ok(())
+	}
+
+	/// Of a part of a model, the layers are fewer than those of an adapter.
+	fn sizes(&self) -> Sizes {
+		Sizes { layers: self.layers.len(), widths: [self.dim, self.ffn, self.dims.query_width(), self.dims.key_width()] }
 	}
 
 	/// The rows of the tables of the tokens' positions, and room for all others.
@@ -474,7 +487,7 @@ impl Inference {
 		}
 	}
 
-	fn layer(&mut self, index: usize, pieces: &mut [Piece]) {
+	fn layer(&mut self, index: usize, pieces: &mut [Piece], beside: &mut Beside) {
 		let (exec, dims, class) = (&*self.exec, self.dims, self.class);
 		let Layer { norm1, q: wq, k: wk, v: wv, biases, head_norms, o: wo, norm2, gate: w_gate, up: w_up, down } = &self.layers[index];
 		let Scratch { x, r, h, q, k, v, raw, factors, o, gate, up, act, cos, sin, quantized, .. } = &mut self.scratch;
@@ -487,6 +500,9 @@ impl Inference {
 		rows.times(wq, q, Start::Zero);
 		rows.times(wk, k, Start::Zero);
 		rows.times(wv, v, Start::Zero);
+		for (which, out) in [(Projection::Q, &mut *q), (Projection::K, &mut *k), (Projection::V, &mut *v)] {
+			beside.add(exec, (index, which), h, out);
+		}
 		if let Some(biases) = biases {
 			for (rows, bias) in [&mut *q, &mut *k, &mut *v].into_iter().zip(biases) {
 				exec.add_bias(rows, bias);
@@ -519,13 +535,18 @@ impl Inference {
 		});
 		exec.attention_paged(dims, index, &seen.collect::<Vec<_>>(), q, o);
 		Rows::new(exec, class, dims.query_width(), o, quantized).times(wo, x, Start::Existing);
+		beside.add(exec, (index, Projection::O), o, x);
 		exec.rms_stats(x, dim, self.eps, r);
 		exec.rms_apply(x, r, norm2, h);
 		let rows = Rows::new(exec, class, dim, h, quantized);
 		rows.times(w_gate, gate, Start::Zero);
 		rows.times(w_up, up, Start::Zero);
+		for (which, out) in [(Projection::Gate, &mut *gate), (Projection::Up, &mut *up)] {
+			beside.add(exec, (index, which), h, out);
+		}
 		exec.swiglu_forward(gate, up, act);
 		Rows::new(exec, class, self.ffn, act, quantized).times(down, x, Start::Existing);
+		beside.add(exec, (index, Projection::Down), act, x);
 	}
 
 	/// The last norm of the wanted rows.

@@ -1,5 +1,6 @@
 //! Keys and values of texts, in pages.
 
+use super::beside::PackedAdapter;
 use crate::native::PAGE;
 use std::sync::{
 	atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -94,12 +95,25 @@ pub struct Sequence {
 	/// Pages without room: texts that begin alike can share them.
 	full: Vec<Arc<Page>>,
 	open: Vec<Page>,
+	/// It is read beside this one.
+	adapter: Option<Arc<PackedAdapter>>,
 }
 
 impl Sequence {
 	/// A text that begins with what these full pages hold.
 	pub fn with_prefix(full: Vec<Arc<Page>>) -> Self {
-		Self { len: full.len() * PAGE, full, open: Vec::new() }
+		Self { len: full.len() * PAGE, full, open: Vec::new(), adapter: None }
+	}
+
+	/// The same text, read beside an adapter: what it begins with has to be so, too.
+	#[must_use]
+	pub fn beside(self, adapter: Option<Arc<PackedAdapter>>) -> Self {
+		Self { adapter, ..self }
+	}
+
+	/// The adapter that it is read beside.
+	pub fn adapter(&self) -> Option<&Arc<PackedAdapter>> {
+		self.adapter.as_ref()
 	}
 
 	/// Tokens read so far.
@@ -147,7 +161,7 @@ impl Sequence {
 
 	/// A text of `len` tokens in these pages, of which `full` are without room.
 	pub fn of_pages(len: usize, full: Vec<Arc<Page>>, open: Vec<Page>) -> Self {
-		Self { len, full, open }
+		Self { len, full, open, adapter: None }
 	}
 
 	/// Its pages: those that others may share, and the rest.

@@ -2,6 +2,7 @@
 //! answer. Results do not depend on the number of threads.
 
 mod arena;
+mod beside;
 mod code;
 mod inference;
 mod kv_pages;
@@ -15,6 +16,7 @@ mod weight;
 
 pub use crate::native::{Exec, ExecError};
 pub use arena::Arena;
+pub use beside::PackedAdapter;
 pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeError};
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
