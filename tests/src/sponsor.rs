@@ -225,6 +225,8 @@ pub struct Training {
 	pub first_loss: f32,
 	/// Entropy of the held-out text's token frequencies, nats per token.
 	pub unigram_entropy: f64,
+	/// Folder of a checkpoint with the model that an adapter is trained beside.
+	pub base: Option<PathBuf>,
 }
 
 impl Training {
@@ -244,7 +246,7 @@ impl Training {
 			participants,
 			genesis_root,
 			start,
-			offered: _,
+			offered: base,
 			first_loss,
 			unigram_entropy,
 		} = prepared;
@@ -273,7 +275,7 @@ impl Training {
 			overlaps,
 		};
 		let run = create(sponsor, vec![dataset::activate(id), training::create_run(config)]).await?;
-		Ok(Self { run, dataset: folder, model, train, first_loss, unigram_entropy })
+		Ok(Self { run, dataset: folder, model, train, first_loss, unigram_entropy, base })
 	}
 
 	/// Creates another run with the configuration of this one, and approves it: they can be cohorts of one family.

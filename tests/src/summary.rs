@@ -4,14 +4,17 @@ use crate::{
 	audits, invariants::first_broken, until, AuditSummary, CheaterSummary, DisputeSummary, Error, Network, Training, Verdicts, View, SLOT,
 };
 use neuroshard_chain_client::ChainAt;
+use neuroshard_compute::exec::Exec;
 use neuroshard_data::dataset::tokenizer;
-use neuroshard_graph::{sampler::Sampling, Class};
+use neuroshard_graph::{sampler::Sampling, Class, ParamLayout};
 use neuroshard_inference::{generate::generate, Model};
 use neuroshard_support::hardware;
-use neuroshard_training::checkpoint::Checkpoint;
+use neuroshard_training::{adapter::merge, checkpoint::Checkpoint};
 use neuroshard_types::{Balance, BlockNumber, RoundIndex, H256};
 use serde::Serialize;
 use std::{
+	borrow::Cow,
+	fmt::Display,
 	fs::{remove_file, File},
 	path::Path,
 	time::Duration,
@@ -365,10 +368,22 @@ pub fn newest_sample(network: &Network, training: &Training) -> Result<Option<St
 fn sample(training: &Training, checkpoint: &Checkpoint) -> Result<String, Error> {
 	let (name, root) = (format!("run-{}", training.run), checkpoint.header.root().0);
 	let tokenizer = tokenizer(&training.dataset)?;
-	let model = Model::of_run(name, &training.model, &tokenizer, &checkpoint.params, root, Class::ExactF32, hardware::threads(None));
+	let (params, threads) = (whole(training, checkpoint)?, hardware::threads(None));
+	let model = Model::of_run(name, &training.model, &tokenizer, &params, root, Class::ExactF32, threads);
 	let mut model = model.map_err(|error| Error::Setup(error.to_string()))?;
 	let text = generate(&mut model, None, PROMPT, SAMPLE, &Sampling { temperature: 0.7, ..Sampling::default() });
 	Ok(format!("{PROMPT}{}", text.map_err(|error| Error::Setup(error.to_string()))?))
+}
+
+/// All parameters of the model in a checkpoint, with the adapter merged that it may be one of.
+fn whole<'a>(training: &Training, checkpoint: &'a Checkpoint) -> Result<Cow<'a, [f32]>, Error> {
+	let (Some(adapter), Some(base)) = (&training.train.adapter, &training.base) else { return Ok(Cow::Borrowed(&checkpoint.params)) };
+	let failed = |error: &dyn Display| Error::Setup(error.to_string());
+	let (layout, threads) = (ParamLayout::new(&training.model).map_err(|error| failed(&error))?, hardware::threads(None));
+	let mut params = Checkpoint::load(base, &layout, threads)?.ok_or_else(|| Error::Setup("no base is there".into()))?.params;
+	let exec = Exec::new(threads).map_err(|error| failed(&error))?;
+	merge(&exec, &training.model, adapter, &checkpoint.params, &mut params).map_err(|error| failed(&error))?;
+	Ok(Cow::Owned(params))
 }
 
 /// Every worker's newest checkpoint, once its root is `root` or no other one comes.
