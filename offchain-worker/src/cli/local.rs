@@ -155,8 +155,8 @@ fn refuse_adapter(run: RunId, adapter: Option<&Adapter>) -> Result<(), CliError>
 	match adapter {
 		None => Ok(()),
 		Some(_) => Err(CliError::Invalid(format!(
-			"run {run} trains an adapter, which answers nothing by itself: `neuroshard-worker export --run {run} --merged --out FOLDER` writes the model \
-			 with it, and `--model FOLDER` takes that"
+			"run {run} trains an adapter, which answers nothing by itself: `neuroshard-worker export --run {run} --out DIR` writes it for \
+			 `serve --model FOLDER --adapter NAME=DIR` beside its model, with --merged the model with it, for `--model DIR`"
 		))),
 	}
 }

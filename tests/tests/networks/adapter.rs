@@ -22,7 +22,7 @@ async fn workers_train_an_adapter_beside_an_imported_model_and_who_takes_another
 
 	let worker = &trial.network.workers[1];
 	let run = trial.training.run.to_string();
-	let [out, all] = [&adapter, &merged].map(|path| path.to_str().unwrap());
+	let [base, out, all] = [&model, &adapter, &merged].map(|path| path.to_str().unwrap());
 	let told = Ended::output_of(worker.command(["export", "--run", &run, "--out", out])).await.unwrap();
 	let root = trial.view.run.checkpoint;
 	assert!(told.contains(&format!("checkpoint {root:?} of run {run}")), "{told}");
@@ -32,9 +32,11 @@ async fn workers_train_an_adapter_beside_an_imported_model_and_who_takes_another
 	assert!(refused.error.contains("--merged"), "{}", refused.error);
 
 	Ended::output_of(worker.command(["export", "--run", &run, "--merged", "--out", all])).await.unwrap();
-	let written =
-		Ended::output_of(worker.command(["generate", "--model", all, "--prompt", "pub fn ", "--max-tokens", "20"])).await.unwrap();
-	assert!(written.starts_with("pub fn ") && written.trim_end().len() > "pub fn ".len(), "{written:?}");
+	for model in [&["--model", all][..], &["--model", base, "--adapter", out]] {
+		let words = ["generate", "--prompt", "pub fn ", "--max-tokens", "20"].into_iter().chain(model.iter().copied());
+		let written = Ended::output_of(worker.command(words)).await.unwrap();
+		assert!(written.starts_with("pub fn ") && written.trim_end().len() > "pub fn ".len(), "{written:?}");
+	}
 	trial.network.stop().await;
 	folder.disable_cleanup(false);
 }

@@ -168,7 +168,8 @@ async fn adapters_are_chosen_by_name_and_each_answers_as_if_it_were_alone() {
 	let names = ["tiny", "one", "other"];
 	let prompt = "fn main ".repeat(40);
 	let ask = |name: &str| {
-		json!({ "model": name, "prompt": prompt, "max_tokens": 20, "temperature": 0, "seed": 1, "receipt": true, "ignore_eos": true }).to_string()
+		json!({ "model": name, "prompt": prompt, "max_tokens": 20, "temperature": 0, "seed": 1, "receipt": true, "ignore_eos": true })
+			.to_string()
 	};
 	let mut alone = Vec::new();
 	for name in names {
