@@ -6,5 +6,5 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/bench-peers.sh"
-cargo build --release -p neuroshard-worker --example finetune
-exec "$peers/venv/bin/python" scripts/finetune.py --folder "$peers" --finetune "$CARGO_TARGET_DIR/release/examples/finetune" "$@"
+cargo build --release -p neuroshard-worker --example finetune --example logits
+exec "$peers/venv/bin/python" scripts/finetune.py --folder "$peers" --finetune "$CARGO_TARGET_DIR/release/examples/finetune" --logits "$CARGO_TARGET_DIR/release/examples/logits" "$@"
