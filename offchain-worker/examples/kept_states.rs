@@ -6,7 +6,7 @@ use neuroshard_data::loader::Loader;
 use neuroshard_graph::corpus::TokenWidth;
 use neuroshard_store::Store;
 use neuroshard_training::{checkpoint::Checkpoint, engine::Engine, keeper::Keeper, kept::OwnRound, presets, round::Training};
-use neuroshard_types::{dataset::DatasetShape, H256};
+use neuroshard_types::{assignment::Draw, dataset::DatasetShape, H256};
 use std::{error::Error, sync::atomic::AtomicBool, time::Instant};
 
 /// Bytes that the store may take: the default of `run --max-disk`.
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let (going, mut seconds) = (AtomicBool::new(false), [Vec::new(), Vec::new()]);
 	for round in 0..2 * rounds {
 		let keeping = usize::from(round % 2 == 1);
-		let training = Training::start(&mut engine, &checkpoint, &loader, 0, seed)?;
+		let training = Training::start(&mut engine, &checkpoint, &loader, 0, Draw::of_all(seed))?;
 		let begun = Instant::now();
 		match keeping {
 			0 => training.run(&AtomicBool::new(false), |_| {})?,

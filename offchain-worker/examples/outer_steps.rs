@@ -12,7 +12,7 @@ use neuroshard_training::{
 	presets,
 	round::Training,
 };
-use neuroshard_types::{TrainConfig, F32, H256};
+use neuroshard_types::{assignment::Draw, TrainConfig, F32, H256};
 use std::{error::Error, path::PathBuf, str::FromStr, sync::atomic::AtomicBool};
 
 /// Workers of a round, as in a devnet.
@@ -29,7 +29,7 @@ fn deltas(engine: &mut Engine, checkpoint: &Checkpoint, loader: &Loader, seed: u
 	bytes[..4].copy_from_slice(&checkpoint.header.round.to_le_bytes());
 	let mut deltas = Vec::new();
 	for position in 0..WORKERS {
-		let training = Training::start(engine, checkpoint, loader, position, H256(bytes))?;
+		let training = Training::start(engine, checkpoint, loader, position, Draw::of_all(H256(bytes)))?;
 		let trained = training.run(&AtomicBool::new(false), |_| {})?;
 		deltas.push(decode_delta(engine, &trained.delta, trained.work.delta_root)?);
 	}

@@ -166,6 +166,7 @@ async fn main() -> Anyhow<()> {
 		paid: Some((prices, business)),
 		ring: None,
 		served: None,
+		adapters: Vec::new(),
 		origins: Vec::new(),
 		hosts: Vec::new(),
 	};

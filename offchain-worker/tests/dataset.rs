@@ -15,7 +15,7 @@ use neuroshard_data::{
 };
 use neuroshard_graph::corpus::{TokenWidth, MASK};
 use neuroshard_types::{
-	assignment::{training_windows, Window},
+	assignment::{training_windows, Draw, Window},
 	dataset::DatasetShape,
 	H256,
 };
@@ -426,7 +426,7 @@ proptest! {
 		let loader = Loader::new(Path::new("unused"), shape, TokenWidth::Two).unwrap();
 		let mut seen = BTreeSet::new();
 		for position in 0..participants {
-			let assignment = Assignment { position, seed: H256(seed), inner_steps, batch, seq_len: 32 };
+			let assignment = Assignment { position, draw: Draw::of_all(H256(seed)), inner_steps, batch, seq_len: 32 };
 			for step in 0..inner_steps {
 				for window in loader.step_windows(&assignment, step).unwrap() {
 					prop_assert!(window.shard < 5, "held-out shard assigned");

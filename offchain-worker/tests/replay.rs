@@ -20,6 +20,7 @@ use neuroshard_training::{
 	round::Training,
 };
 use neuroshard_types::{
+	assignment::Draw,
 	dispute::OuterJob,
 	run::{Bridge, PhaseDurations, RoundRecord, RunConfig, RunStart},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
@@ -89,6 +90,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
 		tokenizer: neuroshard_types::dataset::Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	};
 	let participants = [10, 20].map(|byte| AccountId::from([byte; 32])).to_vec();
 	let kept_folder = tempfile::tempdir().unwrap();
@@ -96,8 +98,10 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	let genesis = last.clone();
 	// Where another cohort is after a round.
 	let sibling = {
-		let trained =
-			Training::start(&mut engine, &genesis, &loader, 0, H256([99; 32])).unwrap().run(&AtomicBool::new(false), |_| ()).unwrap();
+		let trained = Training::start(&mut engine, &genesis, &loader, 0, Draw::of_all(H256([99; 32])))
+			.unwrap()
+			.run(&AtomicBool::new(false), |_| ())
+			.unwrap();
 		let deltas = (aggregator == Aggregator::Mean).then(|| decode_delta(&engine, &trained.delta, trained.work.delta_root).unwrap());
 		apply_outer(&engine, &genesis, &Included::from(deltas.into_iter().collect::<Vec<_>>())).unwrap()
 	};
@@ -115,7 +119,8 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 				(Fraud::Bridge, 1, 1) => (&sibling, Some(last.params.as_slice())),
 				_ => (&last, None),
 			};
-			let training = Training::start(&mut engine, from, &loader, position, seed).unwrap().with_residual(residual.clone());
+			let draw = Draw::new(&config, (RUN, round.into()), seed, &loader.shape());
+			let training = Training::start(&mut engine, from, &loader, position, draw).unwrap().with_residual(residual.clone());
 			let training = training.with_base(base);
 			let mut trained = training.run(&AtomicBool::new(false), |_| ()).unwrap();
 			let included = (fraud, round, position) != (Fraud::LeftOut, 0, 1);

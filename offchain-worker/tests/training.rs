@@ -21,6 +21,7 @@ use neuroshard_training::{
 	round::{validation_loss, TrainError, Trained, Training},
 };
 use neuroshard_types::{
+	assignment::Draw,
 	dispute::OuterJob,
 	run::{RoundRecord, Work},
 	AccountId, F32, H256,
@@ -71,7 +72,7 @@ fn network_of(train: TrainConfig, threads: usize) -> Network {
 
 impl Network {
 	fn train(&mut self, checkpoint: &Checkpoint, position: u32, seed: H256) -> Trained {
-		let training = Training::start(&mut self.engine, checkpoint, &self.loader, position, seed).unwrap();
+		let training = Training::start(&mut self.engine, checkpoint, &self.loader, position, Draw::of_all(seed)).unwrap();
 		training.run(&AtomicBool::new(false), |_| ()).unwrap()
 	}
 
@@ -88,7 +89,7 @@ impl Network {
 		let (mut works, mut deltas, mut included, mut inner_steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
 		for (position, account) in (0..2).zip(&participants) {
 			let end = ends[position as usize];
-			let training = Training::start(&mut self.engine, &genesis, &self.loader, position, seed).unwrap();
+			let training = Training::start(&mut self.engine, &genesis, &self.loader, position, Draw::of_all(seed)).unwrap();
 			let trained = training.ending(|done| done >= end).run(&AtomicBool::new(false), |_| ()).unwrap();
 			let Trained { work, delta, .. } = trained;
 			inner_steps.extend(work.steps(self.engine.train_config()).filter(|_| self.engine.train_config().weighs_steps()));
@@ -126,7 +127,7 @@ impl Network {
 		let job = OuterJob { first_round: record.first_round, start: record.start, steps, inner_steps };
 		let adopted = AdoptedRound { record: record.clone(), job, works: works.to_vec() };
 		let mut redo = Redo::new([&adopted.job], [], None).unwrap();
-		replay_round(&mut self.engine, &self.genesis, &adopted, &self.loader, &mut redo, |_| ())
+		replay_round(&mut self.engine, &self.genesis, (&adopted, Draw::of_all(adopted.record.seed)), &self.loader, &mut redo, |_| ())
 	}
 }
 
@@ -260,7 +261,7 @@ fn several_outer_steps_are_single_ones_one_after_the_other() {
 fn a_cancelled_round_stops_after_the_current_step() {
 	let mut network = network(1);
 	let (cancel, steps) = (AtomicBool::new(false), AtomicU32::new(0));
-	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, H256([1; 32])).unwrap();
+	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, Draw::of_all(H256([1; 32]))).unwrap();
 	let outcome = training.run(&cancel, |progress| {
 		steps.store(progress.step, Ordering::Relaxed);
 		cancel.store(progress.step == 2, Ordering::Relaxed);
@@ -273,7 +274,7 @@ fn a_cancelled_round_stops_after_the_current_step() {
 fn parameters_that_are_not_finite_end_as_divergence_and_not_as_a_fault() {
 	let mut network = network(1);
 	network.genesis.params[100] = f32::INFINITY;
-	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, H256([1; 32])).unwrap();
+	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, Draw::of_all(H256([1; 32]))).unwrap();
 	let error = training.run(&AtomicBool::new(false), |_| ()).unwrap_err();
 	assert_eq!(error.to_string(), "the training diverged in inner step 0: nothing to reveal in this round");
 }
@@ -283,12 +284,14 @@ fn a_shard_that_is_missing_or_a_dataset_that_is_too_small_is_said_in_words() {
 	let mut network = network(1);
 	let shape = network.dataset.manifest.shape;
 	std::fs::remove_dir_all(network.dataset.folder.join("shards")).unwrap();
-	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, H256([1; 32])).unwrap();
+	let training = Training::start(&mut network.engine, &network.genesis, &network.loader, 0, Draw::of_all(H256([1; 32]))).unwrap();
 	let error = training.run(&AtomicBool::new(false), |_| ()).unwrap_err().to_string();
 	assert!(error.starts_with("inner step 0: ") && error.contains(".bin: No such file"), "{error}");
 	let small = neuroshard_types::dataset::DatasetShape { shard_count: 2, held_out: 1, tokens_per_shard: shape.tokens_per_shard / 64 };
 	let small = Loader::new(&network.dataset.folder, small, TokenWidth::Two).unwrap();
-	let Err(error) = Training::start(&mut network.engine, &network.genesis, &small, 0, H256([1; 32])) else { panic!("started") };
+	let Err(error) = Training::start(&mut network.engine, &network.genesis, &small, 0, Draw::of_all(H256([1; 32]))) else {
+		panic!("started")
+	};
 	assert_eq!(error.to_string(), "the dataset has fewer training windows than the round needs");
 }
 

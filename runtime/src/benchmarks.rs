@@ -298,6 +298,7 @@ impl pallet_neuro_inference::BenchmarkHelper for Helper {
 			durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
 			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
+			epochs: true,
 		};
 		// A round that is over, and the one before: both are looked at.
 		let id = ClaimId { run: 0, round: 1, kind: ClaimKind::Work, who: frame_benchmarking::account("sponsor", 0, 0) };

@@ -136,6 +136,7 @@ fn create_run(training: u32) {
 		durations: PhaseDurations { joining: 2, training, revealing: 5, availability: 5, checkpointing: 5 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	};
 	assert_ok!(Training::create_run(RuntimeOrigin::signed(Alice.to_account_id()), config));
 	assert_ok!(Training::approve_run(RuntimeOrigin::root(), 0));

@@ -273,6 +273,7 @@ impl Training {
 			rounds,
 			durations,
 			overlaps,
+			epochs: true,
 		};
 		let run = create(sponsor, vec![dataset::activate(id), training::create_run(config)]).await?;
 		Ok(Self { run, dataset: folder, model, train, first_loss, unigram_entropy, base })

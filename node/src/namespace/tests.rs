@@ -66,6 +66,7 @@ fn run() -> RunView {
 		durations: PhaseDurations { joining: 1, training: 2, revealing: 3, availability: 4, checkpointing: 5 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	};
 	RunView {
 		sponsor: ALICE,

@@ -348,6 +348,7 @@ mod tests {
 			durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
 			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
+			epochs: true,
 		}
 	}
 

@@ -3,9 +3,8 @@
 use super::{dataset::shard_path, manifest, DataError};
 use neuroshard_graph::corpus::{TokenWidth, MASK};
 use neuroshard_types::{
-	assignment::{self, Permutation, Window},
+	assignment::{self, Draw, Window},
 	dataset::DatasetShape,
-	H256,
 };
 use std::{
 	fs::File,
@@ -29,8 +28,8 @@ pub struct Loader {
 pub struct Assignment {
 	/// Place among the round's participants, account bytes ascending.
 	pub position: u32,
-	/// Seed of the round's permutation.
-	pub seed: H256,
+	/// What the round's windows are drawn by.
+	pub draw: Draw,
 	/// Inner steps of a round.
 	pub inner_steps: u32,
 	/// Sequences of a step.
@@ -86,12 +85,12 @@ impl Loader {
 	/// [`DataError::Invalid`] if the dataset is too small for the round (the chain refuses such runs).
 	pub fn step_windows(&self, assignment: &Assignment, step: u32) -> Result<Vec<Window>, DataError> {
 		let too_small = || DataError::Invalid("the dataset has fewer training windows than the round needs".into());
-		let Assignment { position, seed, inner_steps, batch, seq_len } = *assignment;
+		let Assignment { position, draw, inner_steps, batch, seq_len } = *assignment;
 		let domain = assignment::training_windows(&self.shape, seq_len);
-		let permutation = Permutation::new(seed, domain).ok_or_else(too_small)?;
+		let drawn = draw.among(domain).ok_or_else(too_small)?;
 		(0..batch)
 			.map(|sequence| {
-				let index = permutation.apply(assignment::draw_index(position, inner_steps, step, batch, sequence));
+				let index = drawn.window(assignment::draw_index(position, inner_steps, step, batch, sequence));
 				index.and_then(|index| assignment::training_window(&self.shape, seq_len, index)).ok_or_else(too_small)
 			})
 			.collect()

@@ -11,6 +11,7 @@ use neuroshard_training::{
 	round::{TrainError, Trained},
 };
 use neuroshard_types::{
+	assignment::Draw,
 	dispute::ClaimKind,
 	run::{Attestation, Work},
 	RoundIndex, RunId, H256,
@@ -24,8 +25,8 @@ pub struct Due {
 	pub run: RunId,
 	/// Its round.
 	pub round: RoundIndex,
-	/// Seed of the round's windows.
-	pub seed: H256,
+	/// What the round's windows are drawn by.
+	pub draw: Draw,
 	/// Place among the participants.
 	pub position: u32,
 	/// Residual of the rounds before, where deltas are sent as a code that leaves one; `None` is one of zeros.

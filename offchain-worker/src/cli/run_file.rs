@@ -262,6 +262,7 @@ impl RunFile {
 			rounds: self.rounds,
 			durations: self.durations,
 			overlaps: self.overlaps,
+			epochs: true,
 		})
 	}
 }

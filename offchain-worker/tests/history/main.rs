@@ -63,6 +63,7 @@ fn config() -> RunConfig {
 		durations: PhaseDurations { joining: 2, training: 2, revealing: 2, availability: 2, checkpointing: 2 },
 		tokenizer: manifest().tokenizer,
 		overlaps: false,
+		epochs: true,
 	}
 }
 

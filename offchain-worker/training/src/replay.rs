@@ -10,6 +10,7 @@ use crate::engine::{Engine, EngineError};
 use neuroshard_data::loader::Loader;
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{
+	assignment::Draw,
 	dispute::OuterJob,
 	run::{zeros_root, RoundRecord, RunConfig, RunStart, Work},
 	AccountId, RoundIndex, RunId, H256,
@@ -245,7 +246,8 @@ pub fn replay_run(
 		engine.load_model(&redo.vector(H256(adapter.base), &layout).ok_or(ReplayError::NoModel(H256(adapter.base)))?)?;
 	}
 	for adopted in rounds {
-		checkpoint = replay_round(&mut engine, &checkpoint, adopted, loader, &mut redo, &mut progress)?;
+		let draw = Draw::new(config, (run, checkpoint.header.round), adopted.record.seed, &loader.shape());
+		checkpoint = replay_round(&mut engine, &checkpoint, (adopted, draw), loader, &mut redo, &mut progress)?;
 	}
 	Ok(checkpoint)
 }
@@ -266,7 +268,7 @@ fn first_checkpoint(run: RunId, config: &RunConfig, redo: &Redo, threads: usize)
 	}
 }
 
-/// Recomputes the round whose outer step starts from `previous` and compares it with its record: the delta of every included
+/// Recomputes the round whose outer step starts from `previous`, with its draw, and compares it with its record: the delta of every included
 /// provider in the record's order, which must be that of its revealed work, and with what the rounds before have left on the `redo`, then the checkpoint that the outer steps of its
 /// Checkpointing give and its validation loss. Returns the checkpoint. `progress` hears of every provider before its round is trained, and of its steps.
 ///
@@ -275,7 +277,7 @@ fn first_checkpoint(run: RunId, config: &RunConfig, redo: &Redo, threads: usize)
 pub fn replay_round(
 	engine: &mut Engine,
 	previous: &Checkpoint,
-	adopted: &AdoptedRound,
+	(adopted, draw): (&AdoptedRound, Draw),
 	loader: &Loader,
 	redo: &mut Redo,
 	mut progress: impl FnMut(Progress<'_>),
@@ -299,7 +301,7 @@ pub fn replay_round(
 		let crossed = started_elsewhere((round, previous.header.run), record, account, redo, (engine.layout(), threads));
 		let trained = crossed.and_then(|crossed| {
 			let starts = crossed.as_ref().map_or((start, None), |crossed| (crossed, Some(previous)));
-			train_provider(engine, (round, starts), adopted, loader, account, redo, &mut progress)
+			train_provider(engine, (round, starts), (adopted, draw), loader, account, redo, &mut progress)
 		});
 		let (delta, doubt) = match trained {
 			Ok((trained, revealed)) => {
@@ -384,7 +386,7 @@ fn started_elsewhere(
 fn train_provider<'a>(
 	engine: &mut Engine,
 	(round, (start, base)): (RoundIndex, (&Checkpoint, Option<&Checkpoint>)),
-	adopted: &'a AdoptedRound,
+	(adopted, draw): (&'a AdoptedRound, Draw),
 	loader: &Loader,
 	account: &AccountId,
 	redo: &Redo,
@@ -400,7 +402,7 @@ fn train_provider<'a>(
 	let residual = before.map(|before| redo.residual(engine.layout(), before).ok_or_else(|| absent(before))).transpose()?;
 	let steps = revealed.steps(engine.train_config()).unwrap_or(u32::MAX);
 	let most = steps.min(engine.train_config().inner_steps);
-	let trained = Training::start(engine, start, loader, position, record.seed)
+	let trained = Training::start(engine, start, loader, position, draw)
 		.map(|training| {
 			training.with_base(base.map(|base| base.params.as_slice())).with_residual(residual).ending(move |done| done >= steps)
 		})

@@ -11,7 +11,11 @@ use neuroshard_data::{
 	DataError,
 };
 use neuroshard_graph::{tiles, Hash};
-use neuroshard_types::{assignment::Window, run::Work, F32, H256};
+use neuroshard_types::{
+	assignment::{Draw, Window},
+	run::Work,
+	F32, H256,
+};
 use std::{
 	ops::ControlFlow,
 	sync::atomic::{AtomicBool, Ordering},
@@ -106,7 +110,7 @@ impl Trained {
 
 impl<'a> Training<'a> {
 	/// Draws the windows of the participant at `position` (its place among the round's participants, account bytes
-	/// ascending) for the round that starts from `checkpoint` with permutation `seed`.
+	/// ascending) for the round that starts from `checkpoint` and has this draw.
 	///
 	/// # Errors
 	/// [`TrainError::Dataset`] if the dataset is too small, [`TrainError::Engine`] for a checkpoint of another model.
@@ -115,9 +119,9 @@ impl<'a> Training<'a> {
 		checkpoint: &'a Checkpoint,
 		loader: &'a Loader,
 		position: u32,
-		seed: H256,
+		draw: Draw,
 	) -> Result<Self, TrainError> {
-		let assignment = assignment(engine, position, seed);
+		let assignment = assignment(engine, position, draw);
 		let (expected, found) = (engine.layout().len(), checkpoint.params.len());
 		if expected != found {
 			return Err(EngineError::Parameters { expected, found }.into());
@@ -191,10 +195,10 @@ impl<'a> Training<'a> {
 	}
 }
 
-/// Windows of the participant at `position` under `seed`, for the engine's run.
-pub fn assignment(engine: &Engine, position: u32, seed: H256) -> Assignment {
+/// Windows of the participant at `position` of a round with this draw, for the engine's run.
+pub fn assignment(engine: &Engine, position: u32, draw: Draw) -> Assignment {
 	let train = engine.train_config();
-	Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len }
+	Assignment { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len }
 }
 
 /// Held-out loss of `params`, nats per token: the same bits on every machine.

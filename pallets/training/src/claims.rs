@@ -8,7 +8,7 @@ use crate::{
 use alloc::vec::Vec;
 use frame_support::traits::Get;
 use neuroshard_types::{
-	assignment::place,
+	assignment::{place, Draw},
 	dispute::{AttestationClaim, Base, ClaimId, ClaimKind, Claims, OuterJob, WorkClaim},
 	run::RunConfig,
 	traits::WorkProofs,
@@ -138,10 +138,11 @@ impl<T: Config> Claims for Pallet<T> {
 		let position = place(record.places.iter().map(|place| &place.account), &Latecomers::<T>::get(run, round), who)?;
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
 		let bridge = Self::crossed(run, round).filter(|bridge| bridge.who == *who);
+		let draw = Draw::new(&config, (run, round), record.seed, &shape);
 		let base = bridge.as_ref().map(|_| Base { checkpoint: record.start, round });
 		let start = bridge.map(|bridge| (bridge.checkpoint, bridge.round));
 		let (start, start_round) = start.unwrap_or_else(|| Self::inner_start(run, round, record.start));
-		Some(WorkClaim { config, shape, dataset_root, start, start_round, base, seed: record.seed, position, work_hash, steps })
+		Some(WorkClaim { config, shape, dataset_root, start, start_round, base, draw, position, work_hash, steps })
 	}
 
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {

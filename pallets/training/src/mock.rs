@@ -436,6 +436,7 @@ pub fn config() -> RunConfig {
 		rounds: None,
 		durations: PhaseDurations { joining: 3, training: 10, revealing: 5, availability: 6, checkpointing: 7 },
 		overlaps: false,
+		epochs: true,
 	}
 }
 

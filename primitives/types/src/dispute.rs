@@ -1,6 +1,8 @@
 //! Claims that can be disputed, and what they are judged by.
 
-use crate::{dataset::DatasetShape, inference::Receipt, run::RunConfig, AccountId, Balance, BlockNumber, RoundIndex, RunId, H256};
+use crate::{
+	assignment::Draw, dataset::DatasetShape, inference::Receipt, run::RunConfig, AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
+};
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_graph::game::{Move, Position, Ruling, Side};
@@ -61,8 +63,8 @@ pub struct WorkClaim {
 	pub start_round: RoundIndex,
 	/// Checkpoint that the delta is the difference from, if that is not [`Self::start`]: of work that was bridged, the checkpoint that the round started from.
 	pub base: Option<Base>,
-	/// Seed of the round's window permutation.
-	pub seed: H256,
+	/// What the round's windows are drawn by.
+	pub draw: Draw,
 	/// Place among the round's participants, which gives the windows.
 	pub position: u32,
 	/// Blake2-256 of the encoded [`crate::run::Work`].

@@ -1,7 +1,7 @@
 //! Grounds that a claim is judged by, as the dispute game takes them: the same for the chain and for both players.
 
 use crate::{
-	assignment::{draw_index, training_window, training_windows, Permutation, Window},
+	assignment::{draw_index, training_window, training_windows, Window},
 	dispute::{AnswerClaim, AttestationClaim, WorkClaim},
 	run::RunConfig,
 	RoundIndex, H256,
@@ -105,10 +105,10 @@ impl WorkClaim {
 	/// The window that the claimant was to read as sequence (second) of an inner step (first).
 	pub fn windows(&self) -> impl Fn(u32, u32) -> Option<Window> + Send + Sync + 'static {
 		let (shape, position, train) = (self.shape, self.position, self.config.train.clone());
-		let permutation = Permutation::new(self.seed, training_windows(&shape, train.seq_len));
+		let drawn = self.draw.among(training_windows(&shape, train.seq_len));
 		move |step, sequence| {
 			let index = draw_index(position, train.inner_steps, step, train.batch, sequence);
-			training_window(&shape, train.seq_len, permutation?.apply(index)?)
+			training_window(&shape, train.seq_len, drawn?.window(index)?)
 		}
 	}
 }

@@ -64,6 +64,9 @@ pub struct RunConfig {
 	/// True if the inner steps of a round begin while the round before is under way, so that nobody waits for what is exchanged. They then start from the
 	/// checkpoint before the newest one. Not where deltas weigh by inner steps, or leave a residual.
 	pub overlaps: bool,
+	/// True if training reads in epochs: no window comes again before as many rounds as the dataset has new ones for, each for `max_participants`, are over.
+	/// Else each round draws from all windows.
+	pub epochs: bool,
 }
 
 /// Origin of the checkpoint that round 0 starts from.
@@ -222,6 +225,7 @@ impl From<OldRunConfig> for RunConfig {
 			rounds,
 			durations,
 			overlaps,
+			epochs: false,
 		}
 	}
 }

@@ -138,6 +138,7 @@ fn create_run() {
 		durations: PhaseDurations { joining: 2, training: 5, revealing: 5, availability: 5, checkpointing: 5 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	};
 	assert_ok!(Training::create_run(signed(Ferdie), config));
 }

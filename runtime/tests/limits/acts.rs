@@ -41,6 +41,7 @@ fn in_a_round(phase: Phase) {
 		durations: PhaseDurations { joining: 1, training: 9, revealing: 9, availability: 9, checkpointing: 9 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	};
 	let run = Run {
 		sponsor: SOMEBODY,

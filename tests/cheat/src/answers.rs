@@ -201,6 +201,7 @@ mod tests {
 			durations,
 			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
+			epochs: true,
 		}
 	}
 
@@ -214,7 +215,8 @@ mod tests {
 		let limits = Limits { active: 1, waiting: 1, memory: 64 << 20, lookup };
 		let (batcher, _) = Batcher::start(engine, TextTokens::BYTES.usable as usize, |token| token == 256, limits).unwrap();
 		let (reply, mut replies) = mpsc::channel(MOST as usize + 1);
-		let job = Job { prompt: PROMPT.to_vec(), sampling, most: MOST, top: 0, log: false, echo: false, endless: true, reply };
+		let job =
+			Job { prompt: PROMPT.to_vec(), adapter: None, sampling, most: MOST, top: 0, log: false, echo: false, endless: true, reply };
 		batcher.submit(vec![job]).unwrap();
 		let mut answer = Vec::new();
 		while let Some(Reply::Token(token)) = replies.blocking_recv() {

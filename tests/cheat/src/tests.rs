@@ -19,6 +19,7 @@ use neuroshard_training::{
 	presets,
 	round::{assignment, Trained, Training},
 };
+use neuroshard_types::assignment::Draw;
 use std::{convert::Infallible, sync::atomic::AtomicBool};
 
 const RUN: RunId = 3;
@@ -87,13 +88,13 @@ fn bench_on(aggregator: Aggregator, inner_steps: u32, chats: Option<Arc<Chats>>)
 
 impl Fixture {
 	fn honest(&mut self, position: u32, seed: H256) -> Trained {
-		let training = Training::start(&mut self.engine, &self.genesis, &self.loader, position, seed).unwrap();
+		let training = Training::start(&mut self.engine, &self.genesis, &self.loader, position, Draw::of_all(seed)).unwrap();
 		training.run(&AtomicBool::new(false), |_| ()).unwrap()
 	}
 
 	/// What the cheater reveals in round 0, in which it has the first place.
 	fn cheated(&mut self, deed: Deed) -> Trained {
-		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
+		let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
 		false_work(&fault(deed), due, &mut self.engine, (&self.genesis, None), &self.loader).unwrap().unwrap()
 	}
 
@@ -104,7 +105,7 @@ impl Fixture {
 	/// What an honest verifier says of work that is due in the first place.
 	fn doubt(&self, trained: &Trained) -> Option<Doubt> {
 		let (engine, loader) = (&self.engine, &self.loader);
-		let windows = assignment(engine, 0, SEED);
+		let windows = assignment(engine, 0, Draw::of_all(SEED));
 		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
 		};
@@ -190,9 +191,9 @@ fn false_work_of_a_bridge_is_found_false_too() {
 		Checkpoint { params, ..fixture.genesis.clone() }
 	};
 	let Fixture { engine, genesis, loader, .. } = &mut fixture;
-	let training = Training::start(engine, genesis, loader, 0, SEED).unwrap().with_base(Some(&base.params));
+	let training = Training::start(engine, genesis, loader, 0, Draw::of_all(SEED)).unwrap().with_base(Some(&base.params));
 	let honest = training.run(&AtomicBool::new(false), |_| ()).unwrap();
-	let windows = assignment(engine, 0, SEED);
+	let windows = assignment(engine, 0, Draw::of_all(SEED));
 	let doubt = |engine: &Engine, trained: &Trained| {
 		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
@@ -205,7 +206,7 @@ fn false_work_of_a_bridge_is_found_false_too() {
 	};
 	assert_eq!(doubt(engine, &honest), None);
 	for deed in [Deed::FewerSteps, Deed::WrongShard, BIT_FLIP] {
-		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
+		let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
 		let cheated = false_work(&fault(deed.clone()), due, engine, (genesis, Some(&base)), loader).unwrap().unwrap();
 		let first = u32::try_from(right_roots(&cheated, &honest)).unwrap();
 		assert_eq!(doubt(engine, &cheated), Some(Doubt::Interval(first)), "{deed:?}");
@@ -222,7 +223,7 @@ fn noise_has_no_right_root_and_depends_on_the_account() {
 	let (honest, noise) = (fixture.honest(0, SEED), fixture.cheated(Deed::Noise));
 	assert!(noise.work.state_roots.iter().all(|root| !honest.work.state_roots.contains(root)));
 	let other = Fault { who: AccountId::new([8; 32]), ..fault(Deed::Noise) };
-	let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
+	let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
 	let other = false_work(&other, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
 	assert_ne!(other.work.delta_root, noise.work.delta_root, "the chain takes no delta twice");
 }
@@ -261,7 +262,7 @@ fn one_wrong_bit_spoils_everything_after_its_step_and_nothing_before() {
 		assert_eq!((mistake.mask.count_ones(), mistake.output), (1, 0));
 		let plan = Plan::training(&model, &train).unwrap();
 		assert_eq!(plan.stages()[mistake.stage as usize].op, Op::AdamW);
-		let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
+		let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
 		let cheated = false_work(&fault, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
 		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
 		steps.insert(mistake.step);
@@ -284,7 +285,7 @@ fn one_wrong_bit_where_a_vocabulary_is_large_is_found_in_its_step() {
 			let fault = Fault { who: AccountId::new([byte; 32]), ..fault(Deed::BitFlip(op)) };
 			let mistake = fault.mistake(RUN, 0, &model, &train).unwrap().unwrap();
 			assert_eq!(Plan::training(&model, &train).unwrap().stages()[mistake.stage as usize].op, op);
-			let due = Due { run: RUN, round: 0, seed: SEED, position: 0, residual: None };
+			let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
 			let cheated = false_work(&fault, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
 			assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{op:?} {mistake:?}");
 			assert_eq!(fixture.doubt(&cheated), Some(Doubt::Interval(mistake.step / INTERVAL)), "{op:?} {mistake:?}");
@@ -372,7 +373,7 @@ fn a_fault_happens_in_its_round_or_from_then_on() {
 	let accomplice = Fault { deed: Deed::HandOver, ..once.clone() };
 	assert!(accomplice.keeps_work_back(2) && !accomplice.keeps_work_back(3) && !once.keeps_work_back(2));
 	let mut fixture = fixture(STEPS);
-	let due = Due { run: RUN, round: 1, seed: SEED, position: 0, residual: None };
+	let due = Due { run: RUN, round: 1, draw: Draw::of_all(SEED), position: 0, residual: None };
 	let before = false_work(&Fault { round: 2, ..fault(Deed::Noise) }, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader);
 	assert_eq!(before.unwrap(), None);
 }

@@ -21,7 +21,7 @@ use neuroshard_training::{
 	engine::{Engine, EngineError},
 	round::{TrainError, Trained, Training},
 };
-use neuroshard_types::{RoundIndex, RunId, H256};
+use neuroshard_types::{assignment::Draw, RoundIndex, RunId};
 use rand::Rng;
 use std::sync::{atomic::AtomicBool, Arc};
 
@@ -37,18 +37,19 @@ pub fn false_work(
 	(checkpoint, base): (&Checkpoint, Option<&Checkpoint>),
 	loader: &Loader,
 ) -> Result<Option<Trained>, TrainError> {
-	let Due { run, round, seed, position: place, residual } = due;
+	let Due { run, round, draw, position: place, residual } = due;
 	if !fault.happens_in(round) {
 		return Ok(None);
 	}
 	match fault.deed {
 		Deed::Noise => noise(fault, (run, round), engine, residual.as_deref()).map(Some),
 		Deed::FewerSteps => {
-			let windows = Windows::new(engine, loader, seed, place);
+			let windows = Windows::new(engine, loader, draw, place);
 			fewer_steps(engine, (checkpoint, base), &windows, residual.as_deref()).map(Some)
 		}
 		Deed::WrongShard => {
-			let training = Training::start(engine, checkpoint, loader, place, fault.window_seed(run, round, seed))?;
+			let draw = Draw { seed: fault.window_seed(run, round, draw.seed), ..draw };
+			let training = Training::start(engine, checkpoint, loader, place, draw)?;
 			training
 				.with_base(base.map(|base| base.params.as_slice()))
 				.with_residual(residual)
@@ -57,20 +58,20 @@ pub fn false_work(
 		}
 		Deed::WrongMask => {
 			let loader = fault.reader(round, loader.clone());
-			let training = Training::start(engine, checkpoint, &loader, place, seed)?.with_base(base.map(|base| base.params.as_slice()));
+			let training = Training::start(engine, checkpoint, &loader, place, draw)?.with_base(base.map(|base| base.params.as_slice()));
 			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {})?;
 			Ok(Some(trained))
 		}
 		Deed::WrongBase => {
 			let Some(right) = engine.model_beside()?.map(Arc::new) else { return Ok(None) };
 			engine.load_model(&fault.model_beside(round, right.clone()))?;
-			let training = Training::start(engine, checkpoint, loader, place, seed)?.with_base(base.map(|base| base.params.as_slice()));
+			let training = Training::start(engine, checkpoint, loader, place, draw)?.with_base(base.map(|base| base.params.as_slice()));
 			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {});
 			engine.load_model(&right)?;
 			trained.map(Some)
 		}
 		Deed::BitFlip(_) | Deed::Silence => {
-			let windows = Windows::new(engine, loader, seed, place);
+			let windows = Windows::new(engine, loader, draw, place);
 			flipped(fault, (run, round), engine, (checkpoint, base), &windows, residual).map(Some)
 		}
 		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::LazyAudit => Ok(None),
@@ -84,8 +85,8 @@ struct Windows<'a> {
 }
 
 impl<'a> Windows<'a> {
-	fn new(engine: &Engine, loader: &'a Loader, seed: H256, position: u32) -> Self {
-		Self { loader, assignment: neuroshard_training::round::assignment(engine, position, seed) }
+	fn new(engine: &Engine, loader: &'a Loader, draw: Draw, position: u32) -> Self {
+		Self { loader, assignment: neuroshard_training::round::assignment(engine, position, draw) }
 	}
 
 	fn read(&self, step: u32, sequence: u32, tokens: &mut [u32]) -> Result<(), DataError> {

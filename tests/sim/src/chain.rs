@@ -307,6 +307,7 @@ fn config(dataset: DatasetId, places: u32, terms: &Terms) -> RunConfig {
 		durations: terms.durations,
 		tokenizer: manifest().tokenizer,
 		overlaps: false,
+		epochs: true,
 	}
 }
 

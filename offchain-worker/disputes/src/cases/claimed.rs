@@ -14,6 +14,7 @@ use neuroshard_graph::{
 	ParamLayout,
 };
 use neuroshard_types::{
+	assignment::Draw,
 	dataset::Tokenizer,
 	dispute::WorkClaim,
 	run::{PhaseDurations, RunConfig, RunStart},
@@ -67,12 +68,13 @@ impl Claimed {
 			durations,
 			tokenizer: Tokenizer::BYTES,
 			overlaps: false,
+			epochs: true,
 		};
 		let shape = neuroshard_types::dataset::DatasetShape { tokens_per_shard: 3_000, shard_count: 3, held_out: 1 };
-		let (seed, dataset_root) = (H256::repeat_byte(3), dataset_root(&roots));
+		let (draw, dataset_root) = (Draw::new(&config, (0, 0), H256::repeat_byte(3), &shape), dataset_root(&roots));
 		let steps = config.train.inner_steps;
 		let claim =
-			WorkClaim { config, shape, dataset_root, start, start_round: 0, base: None, seed, position: 1, work_hash: H256::zero(), steps };
+			WorkClaim { config, shape, dataset_root, start, start_round: 0, base: None, draw, position: 1, work_hash: H256::zero(), steps };
 		Self { folder, claim, theta, momentum, roots }
 	}
 

@@ -97,8 +97,10 @@ impl Verifier {
 		self.check_memory(claim, &judged.config)?;
 		// What the claimant read: the windows that were drawn for it. What this account claimed itself is told as it was made.
 		let own = *kind == ClaimKind::Work && *who == self.me;
-		let seed = if own { self.conduct.window_seed(*run, *round, judged.seed) } else { judged.seed };
-		let told = WorkClaim { seed, ..judged.clone() };
+		let mut told = judged.clone();
+		if own {
+			told.draw.seed = self.conduct.window_seed(*run, *round, judged.draw.seed);
+		}
 		let train = &judged.config.train;
 		let layout = ParamLayout::trained(&judged.config.model, &judged.config.train).map_err(CaseError::from)?;
 		let peers = peers_of_round(at, (*run, *round), judged.config.dataset, &self.me).await?;
@@ -115,7 +117,7 @@ impl Verifier {
 		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &peers).await?;
 		let assignment = Assignment {
 			position: told.position,
-			seed: told.seed,
+			draw: told.draw,
 			inner_steps: train.inner_steps,
 			batch: train.batch,
 			seq_len: train.seq_len,
@@ -127,7 +129,7 @@ impl Verifier {
 		let mistake = if own { self.conduct.mistake(*run, *round, &judged.config.model, train).map_err(CaseError::from)? } else { None };
 		// Of what this worker trained itself there are states on disk.
 		let states = own.then(|| {
-			let own = OwnRound::new(*run, *round, judged.seed, judged.base.map(|_| judged.start));
+			let own = OwnRound::new(*run, *round, judged.draw.seed, judged.base.map(|_| judged.start));
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
 		let model = self.base((*run, &judged.config), &peers).await?;

@@ -11,6 +11,7 @@ use frame_support::{traits::Get, BoundedVec};
 use neuroshard_graph::{game::Doubt, merkle::blake2_256, sampler::Sampling};
 use neuroshard_types::{
 	answer_audit::{AnswerId, LaterReceipts, PaidAnswersOf, Text, MAX_PROVEN},
+	assignment::Draw,
 	audit::{seal_report, Report},
 	dataset::{DatasetShape, TextTokens, Tokenizer},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
@@ -61,6 +62,7 @@ fn config(steps: u32) -> RunConfig {
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	}
 }
 
@@ -74,14 +76,16 @@ pub(super) fn work<T: Config>(number: u32) -> (ClaimId, Work) {
 	let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Work, who: account("claimant", number, 0) };
 	let state_roots = vec![H256::zero(); usize::try_from(MAX_STATE_ROOTS).unwrap_or_default()];
 	let work = Work { state_roots: BoundedVec::truncate_from(state_roots), delta_root: H256::zero(), delta_bytes: 1, tokens: 1 };
+	let (config, shape) = (config(4), DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 });
+	let draw = Draw::new(&config, (0, 0), H256::zero(), &shape);
 	let judged = WorkClaim {
-		config: config(4),
-		shape: DatasetShape { tokens_per_shard: 4_096, shard_count: 4, held_out: 1 },
+		config,
+		shape,
 		dataset_root: H256::zero(),
 		start: H256::zero(),
 		start_round: 0,
 		base: None,
-		seed: H256::zero(),
+		draw,
 		position: 0,
 		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),
 		steps: 4,

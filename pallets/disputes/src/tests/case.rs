@@ -18,7 +18,7 @@ use neuroshard_graph::{
 	ModelConfig, ParamKind, ParamLayout, TrainConfig, F32,
 };
 use neuroshard_types::{
-	assignment::{draw_index, training_window, training_windows, Permutation},
+	assignment::{draw_index, training_window, training_windows, Draw},
 	dataset::{DatasetShape, TextTokens, Tokenizer},
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
 	inference::{CheckpointId, Class, Ending, Receipt, Tokens as TokensOf},
@@ -115,13 +115,14 @@ fn config(model: &ModelConfig, train: &TrainConfig) -> RunConfig {
 		durations: PhaseDurations { joining: 1, training: 1, revealing: 1, availability: 1, checkpointing: 1 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	}
 }
 
 /// The window of a sequence, drawn as the claimant's loader does.
 fn window_of(train: &TrainConfig, step: u32, sequence: u32) -> Option<Window> {
-	let permutation = Permutation::new(SEED, training_windows(&SHAPE, train.seq_len))?;
-	let index = permutation.apply(draw_index(PLACE, train.inner_steps, step, train.batch, sequence))?;
+	let drawn = Draw::of_all(SEED).among(training_windows(&SHAPE, train.seq_len))?;
+	let index = drawn.window(draw_index(PLACE, train.inner_steps, step, train.batch, sequence))?;
 	training_window(&SHAPE, train.seq_len, index)
 }
 
@@ -220,7 +221,7 @@ pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
 		start: H256(round.start),
 		start_round: ROUND,
 		base: None,
-		seed: SEED,
+		draw: Draw::of_all(SEED),
 		position: PLACE,
 		work_hash: H256(blake2_256(&codec::Encode::encode(work))),
 		steps: round.train.inner_steps,

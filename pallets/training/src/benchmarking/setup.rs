@@ -81,6 +81,7 @@ pub(super) fn config<T: Config>(p: u32) -> RunConfig {
 		rounds: None,
 		durations: PhaseDurations { joining: phase, training: phase, revealing: phase, availability: phase, checkpointing: phase },
 		overlaps: false,
+		epochs: true,
 	}
 }
 

@@ -35,7 +35,7 @@ fn a_claim_tells_what_it_is_judged_by() {
 		skip(1);
 
 		let claim = Training::work(run, 1, &workers[1]).expect("it revealed");
-		assert_eq!((claim.config, claim.start, claim.seed, claim.position), (config(), H256::repeat_byte(1), seed, 1));
+		assert_eq!((claim.config, claim.start, claim.draw.seed, claim.position), (config(), H256::repeat_byte(1), seed, 1));
 		assert_eq!(claim.work_hash, expected::work_hash(&expected_work));
 		let known = MockDatasets::active(DATASET).expect("the dataset of the mock");
 		assert_eq!((claim.shape, claim.dataset_root), (known.shape, known.root));

@@ -521,7 +521,7 @@ fn the_work_of_a_bridge_is_judged_from_the_other_checkpoint_and_against_its_own(
 		// Its windows are its own, as if it had started like the others.
 		let place = one.workers.iter().position(|who| *who == drawn.who).expect("one of them");
 		let claim = Training::work(one.run, 1, &drawn.who).expect("it revealed");
-		assert_eq!((claim.seed, claim.position as usize, claim.steps), (seed, place, 4));
+		assert_eq!((claim.draw.seed, claim.position as usize, claim.steps), (seed, place, 4));
 		assert_eq!(claim.work_hash, Records::<Test>::get(one.run, 1).unwrap().places[place].revealed.unwrap().work_hash);
 		// Nothing of it is known in the round before.
 		assert_eq!(judged_by(one.run, 0, &one.workers), [(checkpoint(0xff), 0, None); 3]);

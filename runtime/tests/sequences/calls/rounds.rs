@@ -158,6 +158,7 @@ fn config(dataset: DatasetId, rounds: Option<u32>) -> RunConfig {
 		durations: PhaseDurations { joining: 2, training: 8, revealing: 8, availability: 8, checkpointing: 8 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	}
 }
 

@@ -9,6 +9,7 @@ use crate::{
 };
 use neuroshard_data::loader::Assignment;
 use neuroshard_training::round::Trained;
+use neuroshard_types::assignment::Draw;
 
 impl Tasks {
 	/// Returns the work that is committed to in place of work that is trained as it should be, if the worker's conduct has such work.
@@ -27,8 +28,9 @@ impl Tasks {
 			return Ok(Some(Effect::Trained(Pending::new(run, (index, attempt), seed, work))));
 		}
 		let dataset = self.dataset(moment).await?;
-		let (train, told) = (&config.train, self.conduct.window_seed(run, index, seed));
-		let assignment = Assignment { position, seed: told, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let (train, shape) = (&config.train, dataset.loader.shape());
+		let draw = Draw::new(&config, (run, index), self.conduct.window_seed(run, index, seed), &shape);
+		let assignment = Assignment { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 		let left = self.left_unsaid(moment, run, &config).await?;
@@ -37,7 +39,7 @@ impl Tasks {
 			let mut prepared = state.prepare(run, &config)?;
 			let (engine, checkpoint, base) = prepared.starting_at((run, &config), &drawn, &store)?;
 			let residual = left.and_then(|root| residual(&store, engine.layout(), root));
-			let due = Due { run, round: index, seed, position, residual };
+			let due = Due { run, round: index, draw: Draw { seed, ..draw }, position, residual };
 			let Some(trained) = conduct.work(due, engine, checkpoint, base, &dataset.loader)? else { return Ok(None) };
 			hand_out(&store, (run, index), left, &trained)?;
 			let Trained { work, .. } = trained;

@@ -26,6 +26,7 @@ use neuroshard_training::{
 	round::{TrainError, Trained, Training},
 };
 use neuroshard_types::{
+	assignment::Draw,
 	proof::{Proof, ProofKey, ProofKind},
 	run::RunConfig,
 	RoundIndex, RunId, H256,
@@ -70,7 +71,7 @@ impl Tasks {
 		if let Some(effect) = self.departure(moment, drawn).await? {
 			return Ok(effect);
 		}
-		let Drawn { seed, position, .. } = drawn;
+		let Drawn { round: index, seed, position, .. } = drawn;
 		let state = moment.run()?;
 		let (run, config) = (state.id, state.view.config.clone());
 		let at_hand = state.round.as_ref().filter(|round| round.seed == seed);
@@ -84,7 +85,8 @@ impl Tasks {
 		self.make_room(moment, deltas.saturating_add(ahead)).await?;
 		let dataset = self.dataset(moment).await?;
 		let train = &config.train;
-		let assignment = Assignment { position, seed, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let draw = Draw::new(&config, (run, index), seed, &dataset.loader.shape());
+		let assignment = Assignment { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 
@@ -152,7 +154,8 @@ impl Tasks {
 				let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 				let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
 				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, (late, deadline), now(), begun_at));
-				let training = Training::start(engine, checkpoint, &dataset.loader, position, seed)?
+				let draw = Draw::new(&config, (run, index), seed, &dataset.loader.shape());
+				let training = Training::start(engine, checkpoint, &dataset.loader, position, draw)?
 					.with_base(base.map(|base| base.params.as_slice()))
 					.with_residual(residual)
 					.ending(|done| ending.as_ref().is_some_and(|ending| ending.ends_after(done, now())));

@@ -88,6 +88,7 @@ fn config() -> RunConfig {
 		durations: PhaseDurations { joining: 5, training: 50, revealing: 10, availability: 20, checkpointing: 20 },
 		tokenizer: Tokenizer::BYTES,
 		overlaps: false,
+		epochs: true,
 	}
 }
 
