@@ -91,7 +91,8 @@ impl HttpService for Service {
 			status if status.is_redirection() && status != StatusCode::NOT_MODIFIED => {
 				return Err(HttpError::new(HttpErrorKind::Unknown, Answer::Redirect(status.as_u16())));
 			}
-			status => aside(body, status.is_success(), aside_within).await?,
+			status if status.is_success() => aside(body, true, aside_within).await?,
+			_ => aside(body, false, ASIDE_TIME).await?,
 		};
 		Ok(HttpResponse::from_parts(head, body))
 	}
