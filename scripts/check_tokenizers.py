@@ -37,8 +37,17 @@ def texts(specials):
         yield text
 
 
+# The first with the pattern of nanochat, whose parts give nothing back.
+PATTERN = r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"""
+beside, own = (folder / model / "package" / "models" for model in ("qwen3", "nanochat"))
+own.mkdir(parents=True, exist_ok=True)
+file = json.loads((beside / "tokenizer.json").read_text(encoding="utf-8"))
+file["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = PATTERN
+(own / "tokenizer.json").write_text(json.dumps(file), encoding="utf-8")
+(own / "tokenizer_config.json").write_text((beside / "tokenizer_config.json").read_text(encoding="utf-8"), encoding="utf-8")
+
 failed = False
-for model in ("qwen3", "llama3"):
+for model in ("qwen3", "llama3", "nanochat"):
     path = folder / model / "package" / "models" / "tokenizer.json"
     config = json.loads((path.parent / "tokenizer_config.json").read_text())
     end = config["eos_token"] if isinstance(config["eos_token"], str) else config["eos_token"]["content"]

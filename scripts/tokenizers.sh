@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compares the tokens that a dataset gets with those of Python's `tokenizers`, for the tokenizers of two public models, over a million texts, of lines and breaks
+# Compares the tokens that a dataset gets with those of Python's `tokenizers`, for the tokenizers of two public models, and for one of them with the
+# pattern of nanochat, over a million texts, of lines and breaks
 # and all kinds of characters, some of which name special tokens. Needs Python 3.10 or newer with venv, and npm.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

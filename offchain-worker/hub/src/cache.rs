@@ -5,12 +5,17 @@ use super::{
 	name::{is_commit, is_path},
 	HubError, Name,
 };
+use neuroshard_atomic_write::write_atomically;
 use std::{
 	fs,
 	io::{self, Read},
 	path::{Path, PathBuf},
+	time::Duration,
 };
 
+/// What the names of parts of files begin with that are being written, and how long one may lie untouched: whoever writes it gives up sooner.
+pub(crate) const PART: &str = ".part-";
+const PART_AGE: Duration = Duration::from_secs(3600);
 /// Folders within one another that are looked into.
 const MOST_DEPTH: usize = 32;
 
@@ -52,7 +57,21 @@ impl Repository {
 		}
 		let path = self.folder.join("refs").join(revision);
 		let above = path.parent().unwrap_or(&path);
-		fs::create_dir_all(above).and_then(|()| fs::write(&path, commit)).map_err(|error| HubError::io(&path, error))
+		// Another process may read it meanwhile.
+		fs::create_dir_all(above).and_then(|()| write_atomically(&path, commit.as_bytes())).map_err(|error| HubError::io(&path, error))
+	}
+
+	/// Removes parts of files that nobody writes any more. What cannot be removed stays.
+	pub(crate) fn remove_remains(&self) {
+		let is_old = |entry: &fs::DirEntry| {
+			let changed = entry.metadata().and_then(|kind| kind.modified()).ok();
+			changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > PART_AGE)
+		};
+		for entry in fs::read_dir(self.blobs()).into_iter().flatten().flatten() {
+			if entry.file_name().as_encoded_bytes().starts_with(PART.as_bytes()) && is_old(&entry) {
+				let _ = fs::remove_file(entry.path());
+			}
+		}
 	}
 
 	/// Names of the files of a commit that are here, in order.
@@ -141,4 +160,37 @@ fn walk(folder: &Path, below: &str, depth: usize, files: &mut Vec<String>) -> Re
 		}
 	}
 	Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+
+	#[test]
+	fn whoever_reads_the_commit_of_a_branch_finds_the_old_one_or_the_new_one() {
+		let folder = tempfile::tempdir().unwrap();
+		let repository = Repository::new(folder.path(), &"hf://a/b".parse().unwrap());
+		let [old, new] = ["0", "1"].map(|digit| digit.repeat(40));
+		repository.set_commit("main", &old).unwrap();
+		// Whoever has opened it before.
+		let opened = fs::File::open(repository.folder.join("refs/main")).unwrap();
+		repository.set_commit("main", &new).unwrap();
+		assert_eq!(io::read_to_string(opened).unwrap(), old);
+		assert_eq!(repository.commit("main"), Some(new));
+	}
+
+	#[test]
+	fn parts_that_nobody_writes_any_more_are_removed() {
+		let folder = tempfile::tempdir().unwrap();
+		let repository = Repository::new(folder.path(), &"hf://a/b".parse().unwrap());
+		fs::create_dir_all(repository.blobs()).unwrap();
+		for (name, age) in [(".part-old", 3_700), (".part-new", 3_500), ("0123456789", 100_000), ("0123.incomplete", 100_000)] {
+			let file = fs::File::create(repository.blobs().join(name)).unwrap();
+			file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age)).unwrap();
+		}
+		repository.remove_remains();
+		let mut names: Vec<_> = fs::read_dir(repository.blobs()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+		names.sort();
+		assert_eq!(names, [".part-new", "0123.incomplete", "0123456789"]);
+	}
 }

@@ -3,21 +3,26 @@
 use super::{HubError, Settings};
 use http_body_util::{BodyExt, Empty};
 use hyper::{
-	body::{Bytes, Incoming},
+	body::{Body, Bytes, Incoming},
 	header::{HeaderMap, AUTHORIZATION, ETAG, LOCATION, USER_AGENT},
 	Request, Uri,
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::{
 	client::legacy::{connect::HttpConnector, Client as Pool},
 	rt::TokioExecutor,
 };
-use std::{io, time::Duration};
+use neuroshard_support::https::{self, causes};
+use std::{
+	io,
+	time::{Duration, Instant},
+};
 use tokio::time::timeout;
 
 const CONNECT: Duration = Duration::from_secs(15);
-/// Until an answer begins, and between two parts of it.
+/// Until an answer begins, and until the next `PIECE` bytes of it have come.
 const ANSWER: Duration = Duration::from_secs(60);
+const PIECE: usize = 1 << 20;
 const MOST_REDIRECTIONS: usize = 10;
 /// Most bytes of an answer that is held in memory.
 const MOST_HELD: usize = 64 << 20;
@@ -31,30 +36,40 @@ pub(crate) struct Client {
 /// What comes as an answer.
 pub(crate) struct Answer {
 	url: String,
-	/// Tag of the file, which names its content, and its bytes, as the hub itself says them.
+	/// Tag of the file, which names its content, as the hub itself says it.
 	tag: Option<String>,
+	/// Its bytes, as the hub itself says them, or whoever sends them.
 	bytes: Option<u64>,
 	body: Incoming,
+	pace: Pace,
+}
+
+/// How fast an answer comes.
+struct Pace {
+	/// When the last piece was there, and what has come since.
+	since: Instant,
+	bytes: usize,
+}
+
+impl Pace {
+	fn new(since: Instant) -> Self {
+		Self { since, bytes: 0 }
+	}
+
+	/// Returns whether bytes that have come by `now` are in time.
+	fn add(&mut self, bytes: usize, now: Instant) -> bool {
+		self.bytes = self.bytes.saturating_add(bytes);
+		if self.bytes >= PIECE {
+			*self = Self::new(now);
+		}
+		now.saturating_duration_since(self.since) <= ANSWER
+	}
 }
 
 impl Client {
 	pub(crate) fn new(settings: &Settings) -> Result<Self, HubError> {
 		let failed = |error: io::Error| HubError::Away { url: settings.endpoint.clone(), reason: error.to_string() };
-		let mut http = HttpConnector::new();
-		http.enforce_http(false);
-		http.set_connect_timeout(Some(CONNECT));
-		let crypto = rustls::crypto::ring::default_provider();
-		let builder = HttpsConnectorBuilder::new();
-		let builder = match settings.endpoint.starts_with("https:") {
-			true => builder.with_provider_and_native_roots(crypto).map_err(failed)?,
-			// Nobody is trusted, and nobody need be.
-			false => {
-				let config = rustls::ClientConfig::builder_with_provider(crypto.into());
-				let config = config.with_safe_default_protocol_versions().map_err(|error| failed(io::Error::other(error)))?;
-				builder.with_tls_config(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-			}
-		};
-		let connector = builder.https_or_http().enable_http1().wrap_connector(http);
+		let connector = https::connector(!settings.endpoint.starts_with("https:"), CONNECT).map_err(failed)?;
 		Ok(Self { pool: Pool::builder(TokioExecutor::new()).build(connector), settings: settings.clone() })
 	}
 
@@ -84,7 +99,9 @@ impl Client {
 			}
 			if status.is_success() {
 				let tag = tag.or_else(|| text(headers, ETAG.as_str()).filter(|_| is_hub));
-				return Ok(Answer { url, tag, bytes, body: answer.into_body() });
+				let body = answer.into_body();
+				let bytes = bytes.or_else(|| body.size_hint().exact());
+				return Ok(Answer { url, tag, bytes, body, pace: Pace::new(Instant::now()) });
 			}
 			if !status.is_redirection() {
 				return Err(HubError::Refused { url, status: status.as_u16() });
@@ -107,7 +124,7 @@ impl Answer {
 		tag.filter(is_name).map(str::to_owned).ok_or_else(|| self.refused("the hub does not say which file it is".into()))
 	}
 
-	/// Its bytes, where the hub says them.
+	/// Its bytes, where somebody says them.
 	pub(crate) fn bytes(&self) -> Option<u64> {
 		self.bytes
 	}
@@ -124,6 +141,9 @@ impl Answer {
 			let frame = timeout(ANSWER, self.body.frame()).await.map_err(|_| away("no more of it has come".into()))?;
 			let Some(frame) = frame.transpose().map_err(|error| away(causes(&error)))? else { return Ok(None) };
 			if let Ok(data) = frame.into_data() {
+				if !self.pace.add(data.len(), Instant::now()) {
+					return Err(away(format!("it is too slow: less than {PIECE} bytes have come in {} s", ANSWER.as_secs())));
+				}
 				return Ok(Some(data));
 			}
 		}
@@ -140,12 +160,6 @@ impl Answer {
 		}
 		Ok(whole)
 	}
-}
-
-/// The error, and what it comes of.
-fn causes(error: &dyn std::error::Error) -> String {
-	let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-	causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"))
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
@@ -165,6 +179,16 @@ fn elsewhere(from: &Uri, place: &str) -> Option<Uri> {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn each_mebibyte_of_an_answer_has_a_minute() {
+		let start = Instant::now();
+		let mut pace = Pace::new(start);
+		let mut add = |bytes, seconds| pace.add(bytes, start + Duration::from_secs(seconds));
+		assert!(add(1, 60), "a small file may take as long");
+		assert!(add(1 << 20, 61) && add((1 << 20) - 1, 121), "the next minute begins with the next mebibyte");
+		assert!(!add(0, 122));
+	}
 
 	#[test]
 	fn what_was_encrypted_stays_so() {

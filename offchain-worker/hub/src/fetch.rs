@@ -1,27 +1,28 @@
 //! Snapshots: the files of a repository at one commit, in the cache.
 
 use super::{
-	cache::Repository,
+	cache::{Repository, PART},
 	client::{Answer, Client},
-	name::{is_commit, is_path},
+	name::{is_commit, is_path, PATTERN},
 	HubError, Kind, Name, Settings,
 };
 use serde::Deserialize;
+use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use std::{
 	collections::BTreeSet,
-	fs::{self, Permissions},
-	io::Write,
+	fs::{self, File, Permissions},
+	io::{self, Read, Seek, SeekFrom, Write},
 	os::unix::fs::PermissionsExt,
 	path::{Path, PathBuf},
 };
 
-/// Characters that make a path a pattern.
-const PATTERN: [char; 3] = ['*', '?', '['];
 /// Files of a dataset that say something about it, and are no part of it.
 const ABOUT: [&str; 4] = ["README.md", "LICENSE", "dataset_infos.json", "dataset_info.json"];
 /// Endings of the files that a model is read from.
 const OF_MODELS: [&str; 3] = [".json", ".safetensors", ".jinja"];
+/// Most bytes of a file of which nobody says how many it has. Larger files are those of which the hub does.
+const MOST_UNSTATED: u64 = 64 << 20;
 /// So many files are named where none is the one that was asked for.
 const MOST_NAMED: usize = 20;
 
@@ -40,6 +41,8 @@ pub struct Snapshot {
 	pub folder: PathBuf,
 	/// Those that were asked for, in the order of their names.
 	pub files: Vec<PathBuf>,
+	/// Whether these may be a part of them, since the hub was not asked which there are.
+	pub may_lack: bool,
 }
 
 /// What the hub says of a revision.
@@ -84,10 +87,14 @@ impl Hub {
 			return Err(self.not_cached(name.to_string()));
 		}
 		let wanted: Vec<&String> = all.iter().filter(|file| is_wanted(name, file)).collect();
+		let may_lack = self.client.is_none() && !wanted.iter().all(|file| name.path() == Some(file));
 		if wanted.is_empty() {
 			let some = all.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
 			let more = if all.len() > MOST_NAMED { ", .." } else { "" };
 			return Err(HubError::Nothing { name: name.to_string(), files: format!("{some}{more}") });
+		}
+		if self.client.is_some() {
+			repository.remove_remains();
 		}
 		let mut files = Vec::new();
 		for file in wanted {
@@ -104,7 +111,7 @@ impl Hub {
 		if self.client.is_some() {
 			repository.set_commit(name.revision(), &commit)?;
 		}
-		Ok(Snapshot { folder: repository.snapshot(&commit), commit, files })
+		Ok(Snapshot { folder: repository.snapshot(&commit), commit, files, may_lack })
 	}
 
 	fn not_cached(&self, what: String) -> HubError {
@@ -177,12 +184,13 @@ async fn fetch(client: &Client, repository: &Repository, name: &Name, (commit, f
 async fn save(mut answer: Answer, blobs: &Path, blob: &Path, tag: &str) -> Result<(), HubError> {
 	let failed = |error| HubError::io(blob, error);
 	// As far as the user's mask says, unlike temporary files otherwise.
-	let builder = tempfile::Builder::new().prefix(".part-").permissions(Permissions::from_mode(0o666)).tempfile_in(blobs);
+	let builder = tempfile::Builder::new().prefix(PART).permissions(Permissions::from_mode(0o666)).tempfile_in(blobs);
 	let mut part = builder.map_err(failed)?;
 	let (mut hasher, mut bytes) = (Sha256::new(), 0u64);
+	let most = answer.bytes().unwrap_or(MOST_UNSTATED);
 	while let Some(data) = answer.part().await? {
 		bytes = bytes.saturating_add(u64::try_from(data.len()).unwrap_or(u64::MAX));
-		if answer.bytes().is_some_and(|most| bytes > most) {
+		if bytes > most {
 			break;
 		}
 		hasher.update(&data);
@@ -191,13 +199,34 @@ async fn save(mut answer: Answer, blobs: &Path, blob: &Path, tag: &str) -> Resul
 	if let Some(expected) = answer.bytes().filter(|expected| *expected != bytes) {
 		return Err(answer.refused(format!("it has other bytes than the hub says, {expected}: try again")));
 	}
-	// Large files are tagged by their hash.
-	let digest = hex::encode(hasher.finalize());
-	if tag.len() == digest.len() && tag.bytes().all(|byte| byte.is_ascii_hexdigit()) && tag != digest {
-		return Err(answer.refused(format!("it has SHA-256 {digest}, and the hub says {tag}: try again")));
+	if bytes > most {
+		return Err(answer.refused(format!("it has more than {most} bytes, and nobody says how many")));
+	}
+	// Large files are tagged by their SHA-256, and others by the hash that Git gives them.
+	let (kind, digest) = match tag.len() {
+		64 => ("SHA-256", hex::encode(hasher.finalize())),
+		40 => ("Git's hash", git_hash(part.as_file_mut(), bytes).map_err(failed)?),
+		_ => ("", tag.to_owned()),
+	};
+	if tag.bytes().all(|byte| byte.is_ascii_hexdigit()) && tag != digest {
+		return Err(answer.refused(format!("it has {kind} {digest}, and the hub says {tag}: try again")));
 	}
 	part.as_file().sync_all().map_err(failed)?;
 	part.persist(blob).map_err(|error| failed(error.error)).map(|_| ())
+}
+
+/// The hash that Git gives a file of so many bytes.
+fn git_hash(file: &mut File, bytes: u64) -> io::Result<String> {
+	let mut hasher = Sha1::new();
+	hasher.update(format!("blob {bytes}\0"));
+	let mut buffer = vec![0; 1 << 16];
+	file.seek(SeekFrom::Start(0))?;
+	loop {
+		match file.read(&mut buffer)? {
+			0 => return Ok(hex::encode(hasher.finalize())),
+			read => hasher.update(buffer.get(..read).unwrap_or_default()),
+		}
+	}
 }
 
 /// A path as it is written in an address.

@@ -4,7 +4,7 @@
 //! - `name`: what is asked for, `hf://..`. `settings`: where the cache and the hub are, as the variables of its tools say. `client`: HTTP.
 //! - `cache`: which files there are in the cache, and where. `fetch`: which there are in the hub, and those that are missing here.
 //!
-//! Nothing here is trusted but for TLS and, where the hub names one, the SHA-256 of a file: names that lead out of a folder are refused, whoever has
+//! Nothing here is trusted but for TLS and, where the hub names one, the SHA-256 or Git's hash of a file: names that lead out of a folder are refused, whoever has
 //! written them.
 
 mod cache;

@@ -7,6 +7,8 @@ use std::{fmt, str::FromStr};
 pub const PREFIX: &str = "hf://";
 /// What those of datasets begin with behind that.
 const DATASETS: &str = "datasets/";
+/// Characters that make a path a pattern.
+pub(crate) const PATTERN: [char; 3] = ['*', '?', '['];
 /// Most bytes of a part of a name.
 const LONGEST: usize = 96;
 /// Most bytes of a path.
@@ -108,6 +110,9 @@ impl FromStr for Name {
 		if !path.is_empty() && !is_path(path) {
 			return Err(refused("its path leads out of it, or has names that files do not have"));
 		}
+		if path.contains(PATTERN) && glob::Pattern::new(path).is_err() {
+			return Err(refused("its pattern is none: [ is closed by ], and ** is a name of its own"));
+		}
 		if kind == Kind::Model && !path.is_empty() {
 			return Err(refused("models are taken as a whole"));
 		}
@@ -175,6 +180,15 @@ mod tests {
 		assert_eq!(parts("hf://datasets/a/b@refs/convert/parquet/x"), parts("hf://datasets/a/b@refs%2Fconvert%2Fparquet/x"));
 		assert_eq!(parts("hf://datasets/a/b@refs/pr/1").2, "refs/pr/1");
 		assert_eq!(parts("hf://datasets/a/b/data/"), parts("hf://datasets/a/b/data"));
+	}
+
+	#[test]
+	fn patterns_that_are_none_are_refused() {
+		for path in ["a[b", "a**", "[]"] {
+			let words = format!("hf://datasets/a/b/{path}").parse::<Name>().unwrap_err().to_string();
+			assert!(words.contains("its pattern is none"), "{words}");
+		}
+		assert!("hf://datasets/a/b/**/[ab]?.json*".parse::<Name>().is_ok());
 	}
 
 	#[test]

@@ -5,12 +5,15 @@ use axum::{
 	http::{header, HeaderMap, Request, Response, StatusCode},
 	Router,
 };
+use hyper::body::Frame;
 use sha2::{Digest, Sha256};
 use std::{
 	ffi::OsString,
 	fs,
 	os::unix::fs::symlink,
+	pin::Pin,
 	sync::{Arc, Mutex},
+	task::{Context, Poll},
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -26,7 +29,25 @@ type Answers = Arc<dyn Fn(&str) -> (u16, Vec<(&'static str, String)>, Vec<u8>) +
 /// A server on loopback, its address, and what it was asked.
 async fn serve(answers: Answers) -> (String, Asked) {
 	let asked = Asked::default();
-	let app = Router::new().fallback(answer).with_state((answers, asked.clone()));
+	serve_app(Router::new().fallback(answer).with_state((answers, asked.clone())), asked).await
+}
+
+/// The same, whose files have no end.
+async fn serve_endlessly(answers: Answers) -> (String, Asked) {
+	let asked = Asked::default();
+	let endless = |state, headers, request: Request<Body>| async {
+		let is_file = !request.uri().path().starts_with("/api/");
+		let answered = answer(state, headers, request).await;
+		if is_file {
+			answered.map(|_| Body::new(Endless))
+		} else {
+			answered
+		}
+	};
+	serve_app(Router::new().fallback(endless).with_state((answers, asked.clone())), asked).await
+}
+
+async fn serve_app(app: Router, asked: Asked) -> (String, Asked) {
 	let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
 	let address = format!("http://{}", listener.local_addr().unwrap());
 	tokio::spawn(async move { axum::serve(listener, app).await });
@@ -76,6 +97,26 @@ fn hub_of(files: &'static [&'static str], elsewhere: String) -> Answers {
 	})
 }
 
+/// The hub above, whose files all have this tag and content.
+fn tagged(tag: String, content: &'static [u8]) -> Answers {
+	Arc::new(move |path| match path.starts_with("/api/") {
+		true => hub_of(FILES, String::new())(path),
+		false => (200, vec![("etag", format!("\"{tag}\""))], content.to_vec()),
+	})
+}
+
+/// Zeros without end, of which nothing says how many they are.
+struct Endless;
+
+impl hyper::body::Body for Endless {
+	type Data = hyper::body::Bytes;
+	type Error = std::convert::Infallible;
+
+	fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+		Poll::Ready(Some(Ok(Frame::data(hyper::body::Bytes::from_static(&[0; 1 << 20])))))
+	}
+}
+
 fn settings(cache: &Path, variables: &[(&'static str, &str)]) -> Settings {
 	let mut all: Vec<(&str, OsString)> = vec![("HF_HUB_CACHE", cache.into()), ("HF_TOKEN", TOKEN.into())];
 	all.extend(variables.iter().map(|(name, value)| (*name, value.into())));
@@ -85,9 +126,11 @@ fn settings(cache: &Path, variables: &[(&'static str, &str)]) -> Settings {
 /// The files that a name asks for, below their snapshot, and those that were fetched.
 async fn snapshot(settings: &Settings, name: &str) -> Result<(Vec<String>, Vec<String>), HubError> {
 	let mut fetched = Vec::new();
-	let name = name.parse()?;
+	let name: Name = name.parse()?;
 	let snapshot = Hub::new(settings.clone())?.snapshot(&name, &mut |file| fetched.push(file.to_owned())).await?;
 	assert_eq!(snapshot.commit, COMMIT);
+	// Whoever asks for one file has all that was asked for.
+	assert_eq!(snapshot.may_lack, settings.is_offline && name.path().is_none_or(|path| !path.ends_with(".txt")));
 	let below = |path: &PathBuf| path.strip_prefix(&snapshot.folder).unwrap().to_str().unwrap().to_owned();
 	Ok((snapshot.files.iter().map(below).collect(), fetched))
 }
@@ -215,6 +258,23 @@ async fn hubs_that_do_not_answer_or_answer_wrongly_are_refused_in_words() {
 		let found = words(Arc::new(tagged), "hf://datasets/a/b/top.txt").await;
 		assert!(found.contains("does not say which file it is"), "{tag}: {found}");
 	}
+	// Git's hash of "text" is another one than this; and a file without end.
+	for (endless, tag, expected) in [
+		(false, "9".repeat(40), "Git's hash f3a34851d44d6b97c90fbb99dd3d18c261b9a237"),
+		(true, "tag-of-it".into(), "more than 67108864 bytes"),
+	] {
+		let answers = tagged(tag, b"text");
+		let (hub, _) = if endless { serve_endlessly(answers).await } else { serve(answers).await };
+		let folder = tempfile::tempdir().unwrap();
+		let online = settings(folder.path(), &[("HF_ENDPOINT", &hub)]);
+		let found = snapshot(&online, "hf://datasets/a/b/top.txt").await.unwrap_err().to_string();
+		assert!(found.contains(expected), "{found}");
+		assert_eq!(fs::read_dir(folder.path().join("datasets--a--b/blobs")).unwrap().count(), 0);
+	}
+	let folder = tempfile::tempdir().unwrap();
+	let (hub, _) = serve(tagged("f3a34851d44d6b97c90fbb99dd3d18c261b9a237".into(), b"text")).await;
+	let online = settings(folder.path(), &[("HF_ENDPOINT", &hub)]);
+	assert_eq!(snapshot(&online, "hf://datasets/a/b/top.txt").await.unwrap().0, ["top.txt"]);
 	let away = settings(Path::new("/nowhere"), &[("HF_ENDPOINT", "http://127.0.0.1:1")]);
 	let found = snapshot(&away, name).await.unwrap_err().to_string();
 	assert!(found.contains("http://127.0.0.1:1/api/datasets/a/b/revision/main") && found.contains("HF_HUB_OFFLINE=1"), "{found}");

@@ -1,4 +1,4 @@
-//! The HTTP client of mirrors: it follows no redirects, and holds little of what a server says beside the content.
+//! The HTTP client of mirrors: it follows no redirects. Answers to `GET` are handed on as they come; of others, and of errors, it holds little.
 
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Full, Limited};
@@ -7,11 +7,12 @@ use hyper::{
 	header::{HeaderValue, USER_AGENT},
 	Method, StatusCode,
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::{
 	client::legacy::{self, connect, Client},
 	rt::{TokioExecutor, TokioTimer},
 };
+use neuroshard_support::https::{self, causes};
 use object_store::{
 	client::{
 		HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse, HttpResponseBody, HttpService,
@@ -27,7 +28,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(15);
 /// Bytes of a request that are sent in a second, at least.
 const LEAST_RATE: u64 = 64 * 1024;
-/// Most bytes of an answer that is no content: what is said about an error, an upload or credentials.
+/// For a store to put an upload together: it may take minutes to answer, and send blanks meanwhile.
+pub const COMPLETION: Duration = Duration::from_secs(900);
+/// Most bytes of an answer to a request other than `GET`, and of what is said about an error.
 const ASIDE: usize = 256 * 1024;
 /// For such an answer to come.
 const ASIDE_TIME: Duration = Duration::from_secs(10);
@@ -60,27 +63,10 @@ impl HttpConnector for Connector {
 
 /// A client; without TLS, too, where `plain` says so.
 fn client(plain: bool) -> io::Result<Client<HttpsConnector<connect::HttpConnector>, HttpRequestBody>> {
-	let mut http = connect::HttpConnector::new();
-	http.enforce_http(false);
-	http.set_connect_timeout(Some(CONNECT));
-	http.set_nodelay(true);
-	let crypto = rustls::crypto::ring::default_provider();
-	let builder = HttpsConnectorBuilder::new();
-	let connector = match (builder.with_provider_and_native_roots(crypto.clone()), plain) {
-		(Ok(builder), true) => builder.https_or_http(),
-		(Ok(builder), false) => builder.https_only(),
-		// Nobody is trusted then, and nobody need be.
-		(Err(_), true) => {
-			let config = rustls::ClientConfig::builder_with_provider(crypto.into());
-			let config = config.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-			let config = config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
-			HttpsConnectorBuilder::new().with_tls_config(config).https_or_http()
-		}
-		(Err(error), false) => return Err(error),
-	};
+	let connector = https::connector(plain, CONNECT)?;
 	let mut client = Client::builder(TokioExecutor::new());
 	client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME).pool_max_idle_per_host(IDLE);
-	Ok(client.build(connector.enable_http1().wrap_connector(http)))
+	Ok(client.build(connector))
 }
 
 /// Client of one mirror.
@@ -94,7 +80,7 @@ impl HttpService for Service {
 	async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
 		let content = *request.method() == Method::GET;
 		let sent = u64::try_from(request.body().content_length()).unwrap_or(u64::MAX);
-		let within = ANSWER.saturating_add(Duration::from_secs(sent / LEAST_RATE));
+		let (within, aside_within) = limits(request.method(), request.uri().query(), sent);
 		let name = HeaderValue::from_static(concat!("neuroshard-worker/", env!("CARGO_PKG_VERSION")));
 		request.headers_mut().entry(USER_AGENT).or_insert(name);
 		let late = |_| HttpError::new(HttpErrorKind::Timeout, Answer::Late(within));
@@ -105,19 +91,28 @@ impl HttpService for Service {
 			status if status.is_redirection() && status != StatusCode::NOT_MODIFIED => {
 				return Err(HttpError::new(HttpErrorKind::Unknown, Answer::Redirect(status.as_u16())));
 			}
-			status => aside(body, status.is_success()).await?,
+			status if status.is_success() => aside(body, true, aside_within).await?,
+			_ => aside(body, false, ASIDE_TIME).await?,
 		};
 		Ok(HttpResponse::from_parts(head, body))
 	}
 }
 
+/// How long the head of the answer to a request of so many bytes may take, and the body of one that is held.
+fn limits(method: &Method, query: Option<&str>, bytes: u64) -> (Duration, Duration) {
+	match *method == Method::POST && query.is_some_and(|query| query.split('&').any(|part| part.starts_with("uploadId="))) {
+		true => (COMPLETION, COMPLETION),
+		false => (ANSWER.saturating_add(Duration::from_secs(bytes / LEAST_RATE)), ASIDE_TIME),
+	}
+}
+
 /// An answer that is no content, whole. Of what is said about an error only its code is kept: the rest may quote the request's credentials.
-async fn aside(body: Incoming, success: bool) -> Result<HttpResponseBody, HttpError> {
-	let collected = match timeout(ASIDE_TIME, Limited::new(body, ASIDE).collect()).await {
+async fn aside(body: Incoming, success: bool, within: Duration) -> Result<HttpResponseBody, HttpError> {
+	let collected = match timeout(within, Limited::new(body, ASIDE).collect()).await {
 		Ok(Ok(collected)) => collected.to_bytes(),
 		_ if !success => Bytes::new(),
 		Ok(Err(error)) => return Err(HttpError::new(HttpErrorKind::Interrupted, io::Error::other(error))),
-		Err(_) => return Err(HttpError::new(HttpErrorKind::Timeout, Answer::Late(ASIDE_TIME))),
+		Err(_) => return Err(HttpError::new(HttpErrorKind::Timeout, Answer::Late(within))),
 	};
 	let kept = if success { collected } else { Bytes::from(code(&collected)) };
 	Ok(HttpResponseBody::new(Full::new(kept).map_err(|never| match never {})))
@@ -132,33 +127,35 @@ fn code(body: &[u8]) -> String {
 
 fn failed(error: legacy::Error) -> HttpError {
 	let kind = if error.is_connect() { HttpErrorKind::Connect } else { HttpErrorKind::Request };
-	HttpError::new(kind, Chain::of(&error))
+	HttpError::new(kind, Chain(causes(&error)))
 }
 
 fn broken(error: hyper::Error) -> HttpError {
-	HttpError::new(HttpErrorKind::Interrupted, Chain::of(&error))
+	HttpError::new(HttpErrorKind::Interrupted, Chain(causes(&error)))
 }
 
-/// An error with those behind it, which say more than it does.
+/// The words of an error.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Chain(String);
 
-impl Chain {
-	fn of(error: &dyn std::error::Error) -> Self {
-		let mut words = error.to_string();
-		let mut next = error.source();
-		while let Some(error) = next {
-			words = format!("{words}: {error}");
-			next = error.source();
-		}
-		Self(words)
-	}
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn an_upload_is_completed_as_slowly_as_the_store_needs_and_nothing_else_is() {
+		let seconds = |method, query, bytes| {
+			let (head, body) = limits(&method, query, bytes);
+			(head.as_secs(), body.as_secs())
+		};
+		assert_eq!(seconds(Method::POST, Some("uploadId=a"), 1 << 20), (900, 900));
+		assert_eq!(seconds(Method::POST, Some("x=y&uploadId=a"), 0), (900, 900));
+		assert_eq!(seconds(Method::POST, Some("uploads"), 0), (15, 10));
+		assert_eq!(seconds(Method::POST, None, 0), (15, 10));
+		// 8 MiB at 64 KiB a second.
+		assert_eq!(seconds(Method::PUT, Some("partNumber=1&uploadId=a"), 8 << 20), (15 + 128, 10));
+	}
 
 	#[test]
 	fn of_an_error_its_code_is_kept_and_nothing_that_it_quotes() {

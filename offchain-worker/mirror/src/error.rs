@@ -21,6 +21,9 @@ pub enum MirrorError {
 	/// It sends whoever asks elsewhere.
 	#[error("answers with a redirect ({0}), which is not followed: name the address that it leads to")]
 	Redirect(u16),
+	/// It does not have it, or does not let this worker read it.
+	#[error("refuses, since it does not have it or does not let this worker read it ({0}): stores say the same of both to whoever may not list them; credentials are taken from the environment, such as AWS_ACCESS_KEY_ID or GOOGLE_APPLICATION_CREDENTIALS")]
+	Hidden(String),
 	/// It wants other credentials, or any.
 	#[error("refuses: {0}; credentials are taken from the environment, such as AWS_ACCESS_KEY_ID or GOOGLE_APPLICATION_CREDENTIALS")]
 	Refused(String),
@@ -70,14 +73,20 @@ impl MirrorError {
 		match error {
 			E::NotFound { .. } => Self::Absent,
 			E::NotSupported { .. } => Self::NoRanges,
-			E::PermissionDenied { .. } | E::Unauthenticated { .. } => Self::Refused(told(error)),
+			E::PermissionDenied { .. } => Self::Hidden(told(error)),
+			E::Unauthenticated { .. } => Self::Refused(told(error)),
 			_ => Self::Failed(told(error)),
 		}
 	}
 
-	/// Returns whether another attempt, soon, may do better. Whoever says nothing at all is not waited for again: peers may have it by now.
-	pub(crate) fn passes(&self, progress: bool) -> bool {
-		matches!(self, Self::Failed(_)) || progress && matches!(self, Self::Slow(_))
+	/// Returns whether another attempt, soon, may do better. Whoever is slow is not waited for again: peers may have it by now.
+	pub(crate) fn passes(&self) -> bool {
+		matches!(self, Self::Failed(_))
+	}
+
+	/// Returns whether it says nothing about other content.
+	pub(crate) fn is_lack(&self) -> bool {
+		matches!(self, Self::Absent | Self::Hidden(_))
 	}
 
 	/// Returns whether what it gave is not what its name says.
@@ -98,13 +107,21 @@ fn answer_in(error: &object_store::Error) -> Option<&Answer> {
 	None
 }
 
-/// What can be told of an error of the library: the innermost one, which names the cause. It may quote what a server sent.
+/// What can be told of an error of the library: the innermost one, which names the cause. It may quote what a server sent. One of JSON may quote
+/// credentials, and only its place is told.
 fn told(error: &object_store::Error) -> String {
 	let mut innermost: &(dyn Error + 'static) = error;
 	while let Some(source) = innermost.source() {
 		innermost = source;
 	}
-	let words = innermost.to_string();
+	let words = match innermost.downcast_ref::<serde_json::Error>() {
+		Some(json) => format!(
+			"the JSON of its credentials, such as GOOGLE_SERVICE_ACCOUNT_KEY, is not understood at line {}, column {}",
+			json.line(),
+			json.column()
+		),
+		None => innermost.to_string(),
+	};
 	let mut told: String = printable_line(&words).chars().take(TOLD).collect();
 	if told.len() < words.len() {
 		told.push('…');
@@ -176,5 +193,26 @@ impl PushError {
 	/// Settings that do not make a store.
 	pub(crate) fn settings(location: Location, error: &object_store::Error) -> Self {
 		Self::Settings { location, words: told(error) }
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::client::Connector;
+	use object_store::gcp::GoogleCloudStorageBuilder;
+
+	#[test]
+	fn settings_that_are_not_understood_are_named_and_not_quoted() {
+		let location = || "gs://bucket/".parse::<Location>().unwrap();
+		for key in ["\"hidden\"", "{\"private_key\": [\"hidden\"]}", "{\"hidden\": 1}", "hidden"] {
+			let built = GoogleCloudStorageBuilder::new()
+				.with_bucket_name("bucket")
+				.with_service_account_key(key)
+				.with_http_connector(Connector)
+				.build();
+			let words = PushError::settings(location(), &built.unwrap_err()).to_string();
+			assert!(words.contains("GOOGLE_SERVICE_ACCOUNT_KEY") && !words.contains("hidden"), "{words}");
+		}
 	}
 }

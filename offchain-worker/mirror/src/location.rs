@@ -32,6 +32,9 @@ pub enum LocationError {
 	/// It has parts that hold secrets.
 	#[error("the address of a mirror has no user, password, query or fragment: credentials are taken from the environment, such as AWS_ACCESS_KEY_ID")]
 	Secret,
+	/// A bucket has no port.
+	#[error("the address of a bucket has no port: the address of a store that speaks the protocol of S3 is named with AWS_ENDPOINT_URL, such as http://HOST:9000")]
+	Port,
 	/// It is of another kind.
 	#[error("{0:?} is no address of a mirror: expected https://HOST/PATH, http://HOST/PATH, s3://BUCKET/PATH, gs://BUCKET/PATH or file:///FOLDER")]
 	Unknown(String),
@@ -82,6 +85,9 @@ impl FromStr for Location {
 			"file" if !named && text.starts_with("file:///") => Kind::Folder,
 			_ => return Err(unknown()),
 		};
+		if matches!(kind, Kind::S3 | Kind::Gcs) && url.port().is_some() {
+			return Err(LocationError::Port);
+		}
 		Ok(Self { url, kind })
 	}
 }
@@ -152,6 +158,15 @@ mod tests {
 		for text in ["", "host/path", "ftp://host/", "s3:///path", "file://host/path", "file:path", "az://container", "/srv/mirror"] {
 			assert!(matches!(text.parse::<Location>(), Err(LocationError::Unknown(_))), "{text}");
 		}
+	}
+
+	#[test]
+	fn a_bucket_has_no_port_and_a_web_server_may() {
+		for text in ["s3://host:9000/path", "gs://bucket:443/"] {
+			let error = text.parse::<Location>().unwrap_err();
+			assert!(error == LocationError::Port && error.to_string().contains("AWS_ENDPOINT_URL"), "{text}: {error}");
+		}
+		assert!("http://host:9000/path".parse::<Location>().is_ok());
 	}
 
 	#[test]

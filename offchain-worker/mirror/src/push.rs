@@ -1,6 +1,6 @@
 //! Writing content to a mirror.
 
-use crate::{layout::File, location::Place, Location, MirrorError, MirrorFailure, PushError};
+use crate::{client::COMPLETION, layout::File, location::Place, Location, MirrorError, MirrorFailure, PushError};
 use hyper::body::Bytes;
 use neuroshard_graph::{merkle::merkle_root, tiles::leaf_hashes, Hash};
 use neuroshard_store::{ContentDescriptor, LEAF_BYTES};
@@ -15,16 +15,16 @@ use tokio::time::timeout;
 
 /// Bytes that are sent together: 8 MiB. Of the 10,000 parts that object stores allow, the largest blob takes 8,192.
 const PART: usize = 8 << 20;
-/// For one request to be done, attempts included; a store may take minutes to put a large object together.
-const REQUEST: Duration = Duration::from_secs(900);
+/// For one request to be done, attempts included.
+const REQUEST: Duration = COMPLETION;
 /// How long one request is tried anew.
 const RETRIES: Duration = Duration::from_secs(180);
 
 /// A mirror that content is pushed to.
 #[derive(Clone, Debug)]
 pub struct Target {
-	location: Location,
-	place: Place,
+	pub(crate) location: Location,
+	pub(crate) place: Place,
 }
 
 impl Target {
@@ -92,8 +92,8 @@ impl Target {
 		let path = self.path(file);
 		match self.request(self.place.store.head(&path)).await {
 			Ok(found) => Ok(found.size == bytes),
-			// What is asked for says the same of a file and of its bucket.
-			Err(PushError::NoBucket(_)) => Ok(false),
+			// Whoever may not list or read a store may write to it.
+			Err(PushError::Mirror(failure)) if failure.error.is_lack() => Ok(false),
 			Err(error) => Err(error),
 		}
 	}
@@ -119,10 +119,10 @@ impl Target {
 		};
 		if length <= PART as u64 {
 			let (_, part) = next(source).await?;
-			return self.request(self.place.store.put(&path, PutPayload::from_bytes(part))).await.map(drop);
+			return self.begun(self.request(self.place.store.put(&path, PutPayload::from_bytes(part))).await).map(drop);
 		}
 		let parts = length.div_ceil(PART as u64);
-		let mut upload = self.request(self.place.store.put_multipart(&path)).await?;
+		let mut upload = self.begun(self.request(self.place.store.put_multipart(&path)).await)?;
 		let sending = async {
 			for _ in 0..parts {
 				let (back, part) = next(source).await?;
@@ -131,7 +131,15 @@ impl Target {
 			}
 			self.request(upload.complete()).await.map(drop)
 		};
-		let sent = sending.await;
+		let sent = match sending.await {
+			// The store does not know the upload any more. An attempt before may have completed it.
+			Err(PushError::Mirror(failure)) if failure.error == MirrorError::Absent => match self.has(file, length).await {
+				Ok(true) => Ok(()),
+				Ok(false) => Err(self.failure(MirrorError::Failed("it does not know the upload any more: push again".into()))),
+				Err(error) => Err(error),
+			},
+			sent => sent,
+		};
 		if sent.is_err() {
 			// What the store keeps of it would be paid for. Whether it works, the error above is what matters.
 			let _ = self.request(upload.abort()).await;
@@ -143,15 +151,26 @@ impl Target {
 		file.below(&self.place.prefix)
 	}
 
+	/// What came of a request that needs nothing but a bucket.
+	fn begun<T>(&self, done: Result<T, PushError>) -> Result<T, PushError> {
+		match done {
+			Err(PushError::Mirror(failure)) if failure.error == MirrorError::Absent => Err(PushError::NoBucket(self.location.clone())),
+			done => done,
+		}
+	}
+
 	/// One request to the store, in bounded time.
 	async fn request<T>(&self, request: impl Future<Output = object_store::Result<T>>) -> Result<T, PushError> {
 		let error = match timeout(REQUEST, request).await {
 			Ok(Ok(done)) => return Ok(done),
-			Ok(Err(object_store::Error::NotFound { .. })) => return Err(PushError::NoBucket(self.location.clone())),
 			Ok(Err(error)) => MirrorError::of(&error),
 			Err(_) => MirrorError::Slow(REQUEST),
 		};
-		Err(MirrorFailure { location: self.location.clone(), error }.into())
+		Err(self.failure(error))
+	}
+
+	fn failure(&self, error: MirrorError) -> PushError {
+		MirrorFailure { location: self.location.clone(), error }.into()
 	}
 }
 
@@ -194,9 +213,5 @@ fn hashes_of(mut source: impl Read, content: ContentDescriptor) -> Result<Vec<Ha
 
 /// Runs `work`, which uses the disk, on a thread where it may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, PushError> {
-	match tokio::task::spawn_blocking(work).await {
-		Ok(outcome) => Ok(outcome),
-		Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-		Err(_) => Err(PushError::Ended),
-	}
+	neuroshard_support::blocking::blocking(work).await.ok_or(PushError::Ended)
 }

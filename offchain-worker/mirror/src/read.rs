@@ -35,7 +35,7 @@ pub struct Timing {
 	pub piece: Duration,
 	/// Rests between attempts of one fetch.
 	pub again: Backoff<Duration>,
-	/// Attempts in a row that bring nothing, after which a fetch gives a mirror up.
+	/// Attempts in a row that bring less than 1 MiB and not all, after which a fetch gives a mirror up.
 	pub vain: u32,
 	/// How long a mirror is left alone that failed.
 	pub failed: Backoff<Duration>,
@@ -170,7 +170,7 @@ impl Mirror {
 	/// Remembers how it did.
 	fn judge(&self, error: Option<&MirrorError>) {
 		let Some(error) = error else { return self.rest.clear() };
-		if *error == MirrorError::Absent {
+		if error.is_lack() {
 			return;
 		}
 		tracing::warn!("mirror {} {error}. It is left alone for a while; content comes from others meanwhile", self.location);
@@ -217,12 +217,14 @@ impl Mirror {
 		};
 		let mut attempts = Attempts::new(self.timing.again, self.timing.vain);
 		report(taken.missing());
+		let mut before = taken.missing();
 		while let Some(range) = taken.missing_ranges(u32::MAX).into_iter().next() {
-			let before = taken.missing();
 			let (returned, outcome) = self.leaves(taken, range, report).await?;
 			taken = returned;
 			let Err(error) = outcome else { continue };
-			match attempts.again(error, taken.missing() < before) {
+			let progress = before.saturating_sub(taken.missing()) >= PIECE_LEAVES;
+			before = taken.missing();
+			match attempts.again(error, progress) {
 				Ok(rest) => sleep(rest).await,
 				Err(error) => {
 					*partial = Some(taken);
@@ -295,7 +297,7 @@ impl Mirror {
 					let found = bytes.len() as u64;
 					return Err(MirrorError::Short { file: "a leaf list", found, expected }.into());
 				}
-				Err(error) => sleep(attempts.again(error, bytes.len() > before)?).await,
+				Err(error) => sleep(attempts.again(error, bytes.len().saturating_sub(before) >= PIECE_BYTES)?).await,
 			}
 		}
 		let verified = blocking(move || LeafList::verified(content, parse_hashes(&bytes).unwrap_or_default())).await?;
@@ -377,9 +379,5 @@ impl Mirror {
 
 /// Runs `work`, which uses the disk, on a thread where it may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-	match tokio::task::spawn_blocking(work).await {
-		Ok(outcome) => Ok(outcome),
-		Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-		Err(_) => Err(Fault::Ended),
-	}
+	neuroshard_support::blocking::blocking(work).await.ok_or(Fault::Ended)
 }

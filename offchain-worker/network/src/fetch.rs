@@ -94,11 +94,7 @@ async fn find(handle: &Handle, content: ContentDescriptor) -> Result<Option<Blob
 
 /// Runs `work`, which uses the disk, on a thread where it may block.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Stopped> {
-	match tokio::task::spawn_blocking(work).await {
-		Ok(outcome) => Ok(outcome),
-		Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-		Err(_) => Err(Stopped),
-	}
+	neuroshard_support::blocking::blocking(work).await.ok_or(Stopped)
 }
 
 /// Outcome of asking one peer for one range.

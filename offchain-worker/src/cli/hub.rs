@@ -2,7 +2,7 @@
 
 use super::CliError;
 use neuroshard_hub::{Hub, Kind, Name, Settings, Snapshot, PREFIX};
-use neuroshard_support::printable::printable_line;
+use neuroshard_support::{counted::counted, printable::printable_line};
 use std::path::{Path, PathBuf};
 
 /// Fetches what is named in the hub, and knows what was.
@@ -47,6 +47,13 @@ impl Fetching {
 		};
 		let tell = &mut |file: &str| eprintln!("fetching {}", printable_line(file));
 		let snapshot = self.hub.insert(hub).snapshot(name, tell).await?;
+		if snapshot.may_lack {
+			let files = counted(snapshot.files.len() as u64, "file");
+			eprintln!(
+				"HF_HUB_OFFLINE: {files} of {} in the cache, and whether there are more in the hub is not known",
+				printable_line(&name.to_string())
+			);
+		}
 		self.told.push(name.at(&snapshot.commit).to_string());
 		Ok(snapshot)
 	}

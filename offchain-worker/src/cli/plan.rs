@@ -39,8 +39,8 @@ pub(super) struct Plan {
 	/// Dataset on chain. With it, the node is asked whether the chain takes the run, and what it holds and takes for it; without it, nobody is asked.
 	#[arg(long, value_name = "ID")]
 	dataset: Option<DatasetId>,
-	/// Disk in GiB that each worker has for it: what the run takes is compared with that.
-	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	/// Disk in GiB that each worker has for it: what the run takes is compared with that. The chain says how many rounds are kept.
+	#[arg(long, requires = "dataset", value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
 	max_disk: u64,
 	/// Tokens a second that a worker trains on; without it, this machine is measured for some seconds.
 	#[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -147,6 +147,7 @@ impl Plan {
 		let needs = Needs::of(config).map_err(|error| error.to_string())?;
 		let memory = needs.participant(hardware::available_memory()).map_err(|error| error.to_string())?;
 		let engine = Engine::with_memory(model, train, hardware::threads(self.threads), memory).map_err(|error| error.to_string())?;
+		eprintln!("measuring training steps on this machine; --speed TOKENS says how fast workers are, and skips that");
 		steps_within(engine, MEASURED).map_err(|error| error.to_string())
 	}
 
@@ -292,7 +293,8 @@ pub(super) fn checks(file: &RunFile) -> String {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::cli::run_file::AdapterFile;
+	use crate::cli::{run_file::AdapterFile, Cli};
+	use clap::Parser;
 	use neuroshard_compute::exec::StepMemory;
 	use neuroshard_types::{Robust, Rule, F32, NEURO};
 
@@ -304,6 +306,13 @@ mod tests {
 
 	fn of(file: RunFile) -> RunConfig {
 		file.config(0, &any_dataset(&file), ANY_START, 1).unwrap()
+	}
+
+	#[test]
+	fn disk_is_compared_with_what_the_chain_says_and_asked_for_with_a_dataset_alone() {
+		let parse = |arguments: &[&str]| Cli::try_parse_from([&["neuroshard-worker", "train", "plan"], arguments].concat());
+		assert!(parse(&["--max-disk", "9"]).unwrap_err().to_string().contains("--dataset <ID>"));
+		assert!(parse(&["--max-disk", "9", "--dataset", "1"]).is_ok() && parse(&[]).is_ok() && parse(&["--dataset", "1"]).is_ok());
 	}
 
 	#[test]

@@ -4,8 +4,8 @@ use super::{hub::Fetching, CliError};
 use clap::{Args, ValueEnum};
 use neuroshard_data::{
 	corpus::{
-		mixed_corpus, paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, LineEnds, DEFAULT_COLUMN,
-		DEFAULT_CORPUS_BYTES, DEFAULT_DOCUMENT_BYTES, DEFAULT_RECORD_BYTES, LEAST_DOCUMENT_BYTES,
+		mixed_corpus, paths_corpus, registry_corpus, Corpus, CorpusLimits, Found, InvalidUtf8, LineEnds, DEFAULT_CORPUS_BYTES,
+		DEFAULT_DOCUMENT_BYTES, DEFAULT_RECORD_BYTES, LEAST_DOCUMENT_BYTES,
 	},
 	DataError,
 };
@@ -21,9 +21,9 @@ pub(super) struct Reading {
 	/// in gzip, Zstandard, xz and tar.
 	#[arg(long, value_name = "PATH", num_args = 1..)]
 	pub(super) corpus: Vec<PathBuf>,
-	/// Column or field of records that has the text. In JSON and Parquet, points lead into objects, as in meta.text.
-	#[arg(long, value_name = "NAME", default_value = DEFAULT_COLUMN)]
-	column: String,
+	/// Column or field of records that has the text; without it, `text`. In JSON and Parquet, points lead into objects, as in meta.text.
+	#[arg(long, value_name = "NAME")]
+	column: Option<String>,
 	/// What becomes of text that is not UTF-8.
 	#[arg(long, value_name = "WHAT", value_enum, default_value_t = Invalid::Skip)]
 	invalid_utf8: Invalid,
@@ -120,7 +120,11 @@ impl Reading {
 			Invalid::Skip => InvalidUtf8::Skip,
 			Invalid::Replace => InvalidUtf8::Replace,
 		};
-		Ok(corpus.with_column(&self.column).with_invalid_utf8(invalid_utf8).with_line_ends(line_ends))
+		let corpus = match &self.column {
+			Some(column) => corpus.with_column(column),
+			None => corpus,
+		};
+		Ok(corpus.with_invalid_utf8(invalid_utf8).with_line_ends(line_ends))
 	}
 }
 

@@ -1,7 +1,10 @@
-//! Small things that all parts of the worker use: backoff, files of JSON, words for numbers of things, text for terminals, and the machine's hardware.
+//! Small things that all parts of the worker use: backoff, work that blocks, connections to web servers, files of JSON, words for numbers of things, text
+//! for terminals, and the machine's hardware.
 
 pub mod backoff;
+pub mod blocking;
 pub mod counted;
 pub mod hardware;
+pub mod https;
 pub mod json_file;
 pub mod printable;

@@ -58,7 +58,7 @@ pub const DEFAULT_RECORD_BYTES: u64 = 64 << 20;
 /// Least that [`CorpusLimits::document_bytes`] counts as: any character has room in it.
 pub const LEAST_DOCUMENT_BYTES: u64 = 4;
 /// Field of records that has the text, unless told otherwise.
-pub const DEFAULT_COLUMN: &str = "text";
+const DEFAULT_COLUMN: &str = "text";
 /// Columns of records that have a conversation, unless told otherwise: the first one that is there.
 pub const CHAT_COLUMNS: [&str; 2] = ["messages", "conversations"];
 /// Path that stands for standard input.
@@ -123,7 +123,7 @@ pub struct Corpus {
 	source: String,
 	origin: Origin,
 	limits: CorpusLimits,
-	column: String,
+	column: Option<String>,
 	/// Whether documents are whole records.
 	records: bool,
 	invalid_utf8: InvalidUtf8,
@@ -160,7 +160,7 @@ impl Corpus {
 			source,
 			origin,
 			limits,
-			column: DEFAULT_COLUMN.into(),
+			column: None,
 			records: false,
 			invalid_utf8: InvalidUtf8::default(),
 			line_ends: LineEnds::default(),
@@ -171,7 +171,7 @@ impl Corpus {
 
 	/// Has the text of records in the column of this name. In JSON and Parquet, points lead into objects.
 	pub fn with_column(self, column: &str) -> Self {
-		Self { column: column.into(), ..self }
+		Self { column: Some(column.into()), ..self }
 	}
 
 	/// Takes records of conversations as they are, each as one document: lines of JSON lines, and of other records the column that has the conversation, as
@@ -217,7 +217,7 @@ impl Corpus {
 	}
 
 	pub(crate) fn column(&self) -> &str {
-		&self.column
+		self.column.as_deref().unwrap_or(DEFAULT_COLUMN)
 	}
 
 	pub(crate) fn invalid_utf8(&self) -> InvalidUtf8 {

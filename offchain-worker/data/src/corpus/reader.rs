@@ -78,7 +78,7 @@ impl At<'_> {
 /// Reads files, and hands out their documents.
 pub(super) struct Reader<'a> {
 	limits: CorpusLimits,
-	column: &'a str,
+	column: Option<&'a str>,
 	records: bool,
 	invalid_utf8: InvalidUtf8,
 	line_ends: LineEnds,
@@ -94,7 +94,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
 	pub(super) fn new(corpus: &'a Corpus, meter: &'a Meter, take: &'a mut Take<'a>) -> Self {
-		let Corpus { column, .. } = corpus;
+		let column = corpus.column.as_deref();
 		let Corpus { limits, records, invalid_utf8, line_ends, pretokenized, .. } = *corpus;
 		let (found, bytes, seen) = Default::default();
 		Self { limits, column, records, invalid_utf8, line_ends, pretokenized, whole: false, meter, take, found, bytes, seen }
@@ -155,15 +155,12 @@ impl<'a> Reader<'a> {
 	}
 
 	pub(super) fn column(&self) -> &'a str {
-		self.column
+		self.column.unwrap_or(DEFAULT_COLUMN)
 	}
 
 	/// Columns that may have a conversation: the one that was named, or those that usually do.
 	pub(super) fn chat_columns(&self) -> Vec<&'a str> {
-		match self.column {
-			DEFAULT_COLUMN => CHAT_COLUMNS.to_vec(),
-			named => vec![named],
-		}
+		self.column.map_or_else(|| CHAT_COLUMNS.to_vec(), |named| vec![named])
 	}
 
 	pub(super) fn line_ends(&self) -> LineEnds {
@@ -329,8 +326,12 @@ impl<'a> Reader<'a> {
 		}
 	}
 
-	/// Takes the text of a record, in several documents if it is long.
+	/// Takes the text of a record, in several documents if it is long. Conversations are never cut.
 	pub(super) fn record(&mut self, text: &str, format: Format, at: &At<'_>) -> Result<(), DataError> {
+		let most = self.record_bytes();
+		if self.records && u64::try_from(text.len()).is_ok_and(|length| length > most) {
+			return Err(at.broken(format!("a conversation has more than {most} bytes: raise --record-bytes")));
+		}
 		let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
 		if rest.is_empty() {
 			self.leave(Reason::NoText, 0, at.name);

@@ -16,7 +16,7 @@ use neuroshard_types::{
 	H256,
 };
 use short::Short;
-use std::{io::Read, path::Path};
+use std::{io::Read, path::Path, sync::OnceLock};
 use tokenizers::Tokenizer as Library;
 
 /// Why a tokenizer cannot be used, or a text has no tokens.
@@ -92,8 +92,8 @@ enum Reader {
 /// A tokenizer of the library.
 struct Plain {
 	library: Library,
-	/// How it is read where that is faster.
-	short: Option<Short>,
+	/// How it is read where that is faster. Made for the first text: most workers that check a tokenizer read none with it.
+	short: OnceLock<Option<Short>>,
 	/// Tokens before every text, and behind it.
 	around: [Vec<u32>; 2],
 	/// Special tokens by number, and how they are written, but for that of unknown words: no text is made into them.
@@ -173,8 +173,7 @@ impl Tokenizer {
 			added.filter(|(id, token)| !special && token.special && Some(*id) != unknown).map(|(id, token)| (id, token.content)).collect();
 		specials.sort_unstable();
 		library.set_encode_special_tokens(!special);
-		let short = neuroshard_support::json_file::parse(&json).ok().and_then(|file| Short::of(&file, special));
-		let reader = Reader::Library(Box::new(Plain { library, short, around, specials }));
+		let reader = Reader::Library(Box::new(Plain { library, short: OnceLock::new(), around, specials }));
 		Ok(Self { json, tokens: TextTokens { usable, end }, vocab: usable.next_multiple_of(32), special, reader })
 	}
 
@@ -258,7 +257,8 @@ impl Tokenizer {
 				if before[..] != [self.tokens.end] {
 					tokens.extend(before);
 				}
-				plain.encode(document, tokens)?;
+				let make = || neuroshard_support::json_file::parse(&self.json).ok().and_then(|file| Short::of(&file, self.special));
+				plain.encode(plain.short.get_or_init(make).as_ref(), document, tokens)?;
 				tokens.extend(behind);
 			}
 		}
@@ -271,9 +271,9 @@ impl Tokenizer {
 
 impl Plain {
 	/// Appends the tokens of `text`, none of which is a special one.
-	fn encode(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
+	fn encode(&self, short: Option<&Short>, text: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
 		let start = tokens.len();
-		self.read(text, tokens)?;
+		self.read(short, text, tokens)?;
 		// Most tokens are below the first of them.
 		let first = self.specials.first().map_or(u32::MAX, |(id, _)| *id);
 		let special =
@@ -287,10 +287,10 @@ impl Plain {
 		let mut rest = text;
 		while let Some(cut) = self.first_within(rest) {
 			let (piece, behind) = rest.split_at(cut);
-			self.read(piece, tokens)?;
+			self.read(short, piece, tokens)?;
 			rest = behind;
 		}
-		self.read(rest, tokens)?;
+		self.read(short, rest, tokens)?;
 		match is_special(&tokens[start..]) {
 			Some((token, named)) => Err(TokenizerError::Special { token: *token, named: named.clone() }),
 			None => Ok(()),
@@ -306,9 +306,9 @@ impl Plain {
 		places.min().filter(|place| *place < text.len())
 	}
 
-	fn read(&self, text: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
+	fn read(&self, short: Option<&Short>, text: &str, tokens: &mut Vec<u32>) -> Result<(), TokenizerError> {
 		let failed = |source| TokenizerError::Encode { beginning: text.chars().take(20).collect(), source };
-		if let Some(short) = &self.short {
+		if let Some(short) = short {
 			if short.encode(&self.library, text, tokens).map_err(failed)? {
 				return Ok(());
 			}

@@ -8,9 +8,11 @@ use ahash::RandomState;
 use regex_automata::{
 	dfa::{dense, Automaton, StartKind},
 	meta::Regex,
+	nfa::thompson,
 	util::{primitives::StateID, start},
 	Anchored,
 };
+use regex_syntax::ast::{self, Ast};
 use serde_json::Value;
 use std::{
 	collections::HashMap,
@@ -28,8 +30,14 @@ const GPT_2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}
 /// Words whose tokens are kept for each thread, and bytes of one.
 const MOST_KEPT: usize = 1 << 17;
 const LONGEST_KEPT: usize = 64;
-/// Most bytes of the tables that words are found by, and of making them.
-const MOST_TABLES: usize = 32 << 20;
+/// Most bytes of a pattern, of the states that it is made into, of the table that words are found by, and of making that: several times what usual
+/// patterns take. Whoever made a file may mean harm.
+const MOST_PATTERN: usize = 2 << 10;
+const MOST_STATES: usize = 1 << 20;
+const MOST_TABLES: usize = 16 << 20;
+const MOST_MAKING: usize = 4 << 20;
+/// Most bytes of blanks in a row: the library leaves its usual way behind a million of them.
+const MOST_BLANKS: usize = 900_000;
 
 /// A tokenizer's short way.
 pub(super) struct Short {
@@ -117,6 +125,7 @@ impl Short {
 		while at < text.len() {
 			let end = match self.words.at(text, at) {
 				Some(Found::Word(end)) => end,
+				Some(Found::Blanks(end)) if end.saturating_sub(at) > MOST_BLANKS => return Ok(false),
 				Some(Found::Blanks(end)) => before_word(text, at, end),
 				// What is no word is a piece up to the next one.
 				None => {
@@ -138,9 +147,13 @@ impl Short {
 impl Words {
 	/// Of this pattern, if it is one that a table of some size can be made of.
 	fn of(pattern: &str) -> Option<Self> {
+		if pattern.len() > MOST_PATTERN || gives_nothing_back(pattern)? {
+			return None;
+		}
 		let limits = dense::Config::new().start_kind(StartKind::Anchored);
-		let limits = limits.dfa_size_limit(Some(MOST_TABLES)).determinize_size_limit(Some(MOST_TABLES));
-		let table = dense::Builder::new().configure(limits).build_many(&[pattern, BLANKS]).ok()?;
+		let limits = limits.dfa_size_limit(Some(MOST_TABLES)).determinize_size_limit(Some(MOST_MAKING));
+		let states = thompson::Config::new().nfa_size_limit(Some(MOST_STATES));
+		let table = dense::Builder::new().configure(limits).thompson(states).build_many(&[pattern, BLANKS]).ok()?;
 		// A pattern that asks for what is before a word begins in several states.
 		let starting = |before: Option<u8>| table.start_state(&start::Config::new().anchored(Anchored::Yes).look_behind(before)).ok();
 		let start = starting(None)?;
@@ -219,6 +232,26 @@ fn is_nfc(text: &str) -> bool {
 	text.bytes().all(|byte| byte < 0xcc) || is_nfc_quick(text.chars()) == IsNormalized::Yes
 }
 
+/// Returns whether a part of a pattern gives nothing back, such as `x++`: the table would take that for a repetition of a repetition.
+fn gives_nothing_back(pattern: &str) -> Option<bool> {
+	struct Look;
+	impl ast::Visitor for Look {
+		type Output = ();
+		type Err = ();
+		fn finish(self) -> Result<(), ()> {
+			Ok(())
+		}
+		fn visit_pre(&mut self, part: &Ast) -> Result<(), ()> {
+			match part {
+				Ast::Repetition(outer) if matches!(*outer.ast, Ast::Repetition(_)) => Err(()),
+				_ => Ok(()),
+			}
+		}
+	}
+	let parsed = ast::parse::Parser::new().parse(pattern).ok()?;
+	Some(ast::visit(&parsed, Look).is_err())
+}
+
 /// The pattern that words are split by, but for blanks, if it is a usual one.
 fn pattern(part: &Value) -> Option<String> {
 	let is_off = |part: &Value, name: &str| part.get(name).and_then(Value::as_bool) == Some(false);
@@ -249,6 +282,10 @@ mod tests {
 	const QWEN: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 	const LLAMA: &str =
 		r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+	const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+";
+	/// That of nanochat, whose parts give nothing back.
+	const NANOCHAT: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+";
 
 	/// The file of a tokenizer with this pattern, or that of `train`.
 	fn tokenizer(pattern: Option<&str>, nfc: bool) -> Value {
@@ -317,9 +354,10 @@ mod tests {
 		}
 		// A special token is text unless it is meant.
 		let special = file["added_tokens"][0]["content"].as_str().unwrap();
+		let id = u32::try_from(file["added_tokens"][0]["id"].as_u64().unwrap()).unwrap();
 		let (short, library) = both(&file, special, false);
 		assert!(library.len() > 1 && short == Some(library));
-		assert_eq!(both(&file, special, true), (None, vec![319.min(file["added_tokens"][0]["id"].as_u64().unwrap() as u32)]));
+		assert_eq!(both(&file, special, true), (None, vec![id]));
 	}
 
 	#[test]
@@ -333,6 +371,8 @@ mod tests {
 			("/pre_tokenizer/pretokenizers/0/invert", json!(true)),
 			("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!(r"\p{L}+|\s+")),
 			("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!(r"(?=a)b|\s+(?!\S)|\s+")),
+			("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!(NANOCHAT)),
+			("/pre_tokenizer/pretokenizers/0/pattern/Regex", json!(r"x{1}+|\s+(?!\S)|\s+")),
 			("/pre_tokenizer/pretokenizers/0/pattern", json!({ "String": "a" })),
 			("/pre_tokenizer/pretokenizers/1/add_prefix_space", json!(true)),
 			("/pre_tokenizer/pretokenizers/1/use_regex", json!(true)),
@@ -359,6 +399,31 @@ mod tests {
 		}
 		for pattern in ["x*", r"\bx", "(?m)^x"] {
 			assert!(Short::of(&with(pattern), false).is_none(), "{pattern}");
+		}
+	}
+
+	#[test]
+	fn patterns_that_would_become_large_have_no_short_way() {
+		for pattern in [
+			r"(?:\p{L}{1000}){1000}",
+			r"(?:(?:\p{L}+){100}){100}",
+			r"\p{L}*a\p{L}{14}",
+			r"(?:(?:(?:(?:a{100}){100}){100}){100}){100}",
+			&"x".repeat(MOST_PATTERN + 1),
+		] {
+			assert!(Words::of(pattern).is_none(), "{pattern:.40}");
+		}
+		let usual = [GPT_2, QWEN.strip_suffix(BLANKS_BEFORE).unwrap(), O200K];
+		assert!(usual.into_iter().all(|pattern| Words::of(pattern).is_some()));
+	}
+
+	#[test]
+	fn more_blanks_than_the_library_reads_in_its_usual_way_take_the_long_one() {
+		let file = tokenizer(Some(QWEN), false);
+		for (blanks, is_short) in [(MOST_BLANKS, true), (MOST_BLANKS + 1, false), (1_000_100, false)] {
+			let (short, library) = both(&file, &format!("a{}b", " ".repeat(blanks)), false);
+			assert_eq!(short.is_some(), is_short);
+			assert!(short.is_none_or(|short| short == library), "{blanks}");
 		}
 	}
 

@@ -74,6 +74,15 @@ fn a_trained_tokenizer_loses_nothing_and_ends_documents() {
 }
 
 #[test]
+fn whoever_only_checks_a_tokenizer_makes_no_table_of_its_pattern() {
+	let tokenizer = open(&trained()).unwrap();
+	let Reader::Library(plain) = &tokenizer.reader else { panic!("a file of its own") };
+	assert!(plain.short.get().is_none());
+	encode(&tokenizer, "the cat");
+	assert!(plain.short.get().is_some_and(Option::is_some));
+}
+
+#[test]
 fn special_tokens_of_a_text_are_meant_where_that_is_asked_for() {
 	let (_folder, path) = files(&[("tokenizer.json", &trained())]);
 	let [text, meant] = [false, true].map(|special| Tokenizer::open(&path, None, special).unwrap());

@@ -95,13 +95,28 @@ async fn a_fetch_goes_on_after_a_restart_without_the_leaf_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_breaks_off_again_and_again_is_used_as_long_as_it_brings_something() {
+async fn a_server_that_breaks_off_again_and_again_is_used_as_long_as_it_brings_a_mebibyte() {
 	let data = bytes(LEAVES);
-	let fading = Server::start(&data, b"", |asked, _| if asked.is_bin() { Reaction::Cut(150 * 4096) } else { Reaction::Honest }).await;
+	let fading = Server::start(&data, b"", |asked, _| if asked.is_bin() { Reaction::Cut(300 * 4096) } else { Reaction::Honest }).await;
 	let (_dir, store) = store();
 	let mirrors = Mirrors::open([fading.location.clone()], Timing { vain: 2, ..timing() }).unwrap();
 	assert_eq!(fetch(&mirrors, &store, content(&data)).await.unwrap().bytes().unwrap(), data);
-	assert_eq!(fading.from(), [0, 150, 300, 450, 600, 750, 900].map(|leaf| (leaf > 0).then_some(leaf * 4096)));
+	assert_eq!(fading.from(), [0, 300, 600, 900].map(|leaf| (leaf > 0).then_some(leaf * 4096)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_brings_a_little_each_time_is_given_up_with_what_came() {
+	let data = bytes(LEAVES);
+	// Less than 1 MiB, and then nothing: it is asked once. The same, and then the end of the connection: it is asked as often as one that brings nothing.
+	for (reaction, asked) in [(Reaction::Stall as fn(usize) -> Reaction, 1), (Reaction::Cut, 2)] {
+		let (_dir, store) = store();
+		let slow = Server::start(&data, b"", move |asked, _| if asked.is_bin() { reaction(255 * 4096) } else { Reaction::Honest }).await;
+		let brief = Timing { piece: Duration::from_millis(200), vain: 2, ..timing() };
+		let mirrors = Mirrors::open([slow.location.clone()], brief).unwrap();
+		let failures = failures(&mirrors, &store, content(&data)).await;
+		assert!(matches!(&failures[..], [MirrorError::Slow(_) | MirrorError::Failed(_)]), "{failures:?}");
+		assert_eq!((slow.from().len(), missing(&store, content(&data))), (asked, 1_000 - 255 * asked as u32));
+	}
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,11 +213,17 @@ async fn a_server_that_fails_is_asked_a_few_times_and_its_endless_words_are_not_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_refuses_is_asked_once_and_credentials_are_spoken_of() {
 	let data = bytes(3);
-	let server = Server::start(&data, b"", |_, _| Reaction::Status(403)).await;
-	let (_dir, store) = store();
-	let error = failures(&mirrors([server.location.clone()]), &store, content(&data)).await.remove(0);
-	assert!(error.to_string().contains("403") && error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
-	assert_eq!(server.asked().len(), 1);
+	// Stores say 403 also of what they do not have: that is no reason to leave them alone.
+	for (status, rests) in [(401, true), (403, false)] {
+		let server = Server::start(&data, b"", move |_, _| Reaction::Status(status)).await;
+		let (_dir, store) = store();
+		let mirrors = mirrors([server.location.clone()]);
+		let error = failures(&mirrors, &store, content(&data)).await.remove(0);
+		assert!(error.to_string().contains(&status.to_string()) && error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
+		assert_eq!(server.asked().len(), 1);
+		let again = failures(&mirrors, &store, content(&data)).await.remove(0);
+		assert_eq!(matches!(again, MirrorError::Resting(_)), rests, "{again}");
+	}
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,6 +36,8 @@ pub enum Reaction {
 	Whole,
 	/// So many bytes of what was announced, then the end of the connection.
 	Cut(usize),
+	/// So many bytes of what was announced, and then nothing.
+	Stall(usize),
 	/// What was asked for, and zeros without end.
 	Endless,
 	/// This status, with a body without end.
@@ -156,6 +158,10 @@ async fn answer(
 	if let Reaction::Cut(bytes) = reaction {
 		send(&body[..bytes.min(body.len())]).await;
 		return;
+	}
+	if let Reaction::Stall(bytes) = reaction {
+		send(&body[..bytes.min(body.len())]).await;
+		std::future::pending::<()>().await;
 	}
 	if !matches!(reaction, Reaction::Redirect | Reaction::Status(_)) && !send(body).await {
 		return;

@@ -4,7 +4,7 @@ use super::{super::inflate::most_bytes, Refused};
 use std::io::Read;
 
 /// Most bytes of a page. Writers end pages at about 1 MiB, but for few texts that are long.
-const MOST_PAGE: u64 = 1 << 30;
+pub(super) const MOST_PAGE: u64 = 1 << 30;
 
 /// The `length` bytes that `bytes` were, compressed as `codec` says.
 pub(super) fn decompress(codec: i64, bytes: &[u8], length: u64) -> Result<Vec<u8>, Refused> {

@@ -1,7 +1,7 @@
 //! Pages of a column of texts.
 
 use super::{
-	codec::decompress,
+	codec::{decompress, MOST_PAGE},
 	deltas::Deltas,
 	footer::{Chunk, Leaf},
 	levels::Levels,
@@ -96,6 +96,9 @@ impl<'a> Pages<'a> {
 		while self.page.as_ref().is_none_or(|page| page.left == 0) {
 			self.page = None;
 			let Some(header) = self.header(source)? else { return Ok(None) };
+			if header.compressed.max(header.size) > MOST_PAGE {
+				return Err(source.at.broken(format!("a page has more than {MOST_PAGE} bytes")));
+			}
 			let body = source.bytes(self.place, header.compressed)?;
 			self.page = self.open(&header, &body).map_err(|words| source.at.broken(words))?;
 		}

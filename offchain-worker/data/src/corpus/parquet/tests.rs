@@ -9,7 +9,7 @@ use parquet::{
 	},
 	schema::{parser::parse_message_type, types::ColumnPath},
 };
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, os::unix::fs::FileExt, path::Path, sync::Arc};
 
 const SCHEMA: &str = "message rows { REQUIRED INT64 id; OPTIONAL BYTE_ARRAY text (UTF8); \
 	OPTIONAL GROUP meta { OPTIONAL BYTE_ARRAY body (UTF8); REQUIRED BYTE_ARRAY kind (UTF8); } \
@@ -248,6 +248,24 @@ fn a_dictionary_that_is_named_again_and_again_is_refused_before_it_fills_the_dis
 	assert_eq!(read(&of_pages(&few, 3), "text").unwrap().0, vec!["x".repeat(4_000); 3]);
 }
 
+#[test]
+fn a_page_that_is_too_large_is_refused_before_room_is_made_for_it() {
+	let folder = tempfile::tempdir().unwrap();
+	let path = folder.path().join("a.parquet");
+	// One of 2 GiB, of a file that has as much, but on no disk.
+	let most = 2u64 << 30;
+	let size = [0x80, 0x80, 0x80, 0x80, 0x10];
+	let page = [&[0x15, 0, 0x15][..], &size, &[0x15], &size, &[0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0]].concat();
+	let length = page.len() as u64 + most;
+	let footer = footer(1, length);
+	let tail = [&footer[..], &u32::try_from(footer.len()).unwrap().to_le_bytes(), b"PAR1"].concat();
+	let file = fs::File::create(&path).unwrap();
+	file.write_all_at(&[b"PAR1", &page[..]].concat(), 0).unwrap();
+	file.write_all_at(&tail, 4 + length).unwrap();
+	let words = read_at(&path, "text").unwrap_err().to_string();
+	assert!(words.contains("a page has more than 1073741824 bytes"), "{words}");
+}
+
 /// A conversation: nothing, or messages whose role and content may be missing.
 type Chat = Option<Vec<(Option<&'static str>, Option<&'static str>)>>;
 
@@ -342,6 +360,24 @@ fn conversations_are_rows_of_roles_and_contents_whatever_they_are_written_with()
 			}
 		}
 	}
+}
+
+#[test]
+fn a_conversation_that_is_longer_than_a_record_is_refused_and_not_cut() {
+	let of = |length: usize| {
+		let text = [&u32::try_from(length).unwrap().to_le_bytes()[..], &vec![b'x'; length]].concat();
+		let varint = |value: usize| [(value << 1) as u8 | 0x80, (value >> 6) as u8 | 0x80, (value >> 13) as u8];
+		let mut page = vec![0x15, 0, 0x15];
+		page.extend(varint(text.len()));
+		page.push(0x15);
+		page.extend(varint(text.len()));
+		page.extend([0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0]);
+		page.extend(text);
+		conversations(&of_pages(&page, 1), Some("text"))
+	};
+	assert_eq!(of(10_000).unwrap().0, ["x".repeat(10_000)]);
+	let words = of(10_001).unwrap_err().to_string();
+	assert!(words.contains("a conversation has more than 10000 bytes: raise --record-bytes"), "{words}");
 }
 
 #[test]

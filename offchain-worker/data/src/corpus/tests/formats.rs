@@ -81,6 +81,14 @@ fn tables_may_have_conversations_as_json() {
 	let expected = [r#"{"messages":[{"role": "user"}]}"#, r#"{"messages": []}"#, r#"{"messages":['single']}"#];
 	assert_eq!(read(&corpus).unwrap().0, expected);
 	assert_eq!(read(&corpus.with_column("conversations")).unwrap().0, ["x", "y", "z", "w"]);
+	let root = tree(&[("a.csv", b"id,text,messages\n1,x,y\n")]);
+	assert_eq!(read(&path_corpus(root.path(), ALL).unwrap().with_records().with_column("text")).unwrap().0, ["x"], "as it is named");
+	// A row is held with some room to spare, and a conversation of it is not cut.
+	let long = format!("messages\n{}\n", "x".repeat((1 << 20) + 1));
+	let root = tree(&[("a.csv", long.as_bytes())]);
+	let limits = CorpusLimits { record_bytes: 1 << 20, ..ALL };
+	let words = read(&path_corpus(root.path(), limits).unwrap().with_records()).unwrap_err().to_string();
+	assert!(words.contains("more than 1048576 bytes") && words.contains("--record-bytes"), "{words}");
 	let root = tree(&[("a.csv", b"id,text\n1,x\n")]);
 	let words = read(&path_corpus(root.path(), ALL).unwrap().with_records()).unwrap_err().to_string();
 	assert!(words.contains("no column \"messages\"") && words.contains("which may be id, text"), "{words}");

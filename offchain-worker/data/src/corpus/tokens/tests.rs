@@ -152,8 +152,9 @@ fn a_token_that_the_tokenizer_does_not_have_is_named_with_its_place() {
 	let found = documents("a.npy", &bytes, None).unwrap_err();
 	assert!(found.contains(&format!("token 1, at byte {}, is -1,", bytes.len() - 4)), "{found}");
 	for token in [i64::MIN, i64::MAX, 1 << 32, 0xd800_0000] {
-		let found = documents("a.npy", &numpy("<i8", &token.to_le_bytes(), 1), None).unwrap_err();
-		assert!(found.contains(&format!("token 0, at byte 77, is {token},")) || found.contains(&format!("is {token},")), "{found}");
+		let bytes = numpy("<i8", &token.to_le_bytes(), 1);
+		let found = documents("a.npy", &bytes, None).unwrap_err();
+		assert!(found.contains(&format!("token 0, at byte {}, is {token},", bytes.len() - 8)), "{found}");
 	}
 	// Behind more than a block.
 	let mut tokens = vec![50_256; 40_000];
