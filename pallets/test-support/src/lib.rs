@@ -2,9 +2,32 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use neuroshard_types::Balance;
+use codec::Encode;
+use neuroshard_types::{
+	run::{RunConfig, RunStart},
+	Balance,
+};
 use sp_io::TestExternalities;
 use sp_runtime::{traits::One, BuildStorage};
+
+/// A run's configuration as chains of before have stored it: without its tokenizer, the model's family, mask and adapter, where the run starts, and epochs.
+///
+/// # Panics
+/// For a run that there was not before: of another family, masked, of an adapter, or with a start that is given.
+pub fn config_of_before(config: &RunConfig) -> Vec<u8> {
+	let RunConfig {
+		name, dataset, model, train, genesis_root, start, min_participants, max_participants, min_bond, rounds, durations, ..
+	} = config;
+	// What says so stands at the end.
+	let without = |count: usize, mut bytes: Vec<u8>| {
+		let end = bytes.split_off(bytes.len() - count);
+		assert!(end.iter().all(|byte| *byte == 0), "{end:?}");
+		bytes
+	};
+	assert_eq!(*start, RunStart::Seed);
+	let rest = (genesis_root, min_participants, max_participants, min_bond, rounds, durations, config.overlaps);
+	[(name, dataset).encode(), without(3, model.encode()), without(2, train.encode()), rest.encode()].concat()
+}
 
 /// Existential deposit of the mocks.
 pub const ED: Balance = 10;
