@@ -106,6 +106,15 @@ pub struct Summary {
 	pub cheaters: Vec<CheaterSummary>,
 }
 
+/// What a summary need not show.
+#[derive(Clone, Copy, Default)]
+struct Terms {
+	/// Processes were killed.
+	killed: bool,
+	/// Nobody has waited for rewards.
+	unpaid: bool,
+}
+
 /// Rewards and issuance at one finalized block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Minted {
@@ -142,24 +151,41 @@ impl Minted {
 		let newest = now.run(training.run).await?.and_then(|run| run.rounds_adopted.checked_sub(1)).unwrap_or(round);
 		let newest = now.record(training.run, newest).await?.map_or(credited, |record| record.adopted_at);
 		let era = client.at(client.block_at(credited).await?).await?.era().await?.index;
-		let genesis = client.at(client.block_at(0).await?).await?.total_issuance().await?;
 		let what = format!("the claims of era {era}");
 		until(&what, MINT_LIMIT, async || {
 			let at = finalized().await?;
 			if at.era().await?.index <= era || at.block().number < newest {
 				return Ok(None);
 			}
-			let Some(rewards) = claimed_up_to(&at, network, era).await? else { return Ok(None) };
-			let issuance = signed(at.total_issuance().await?).saturating_sub(signed(genesis));
-			let block = at.block().number;
-			let mut verdicts = Verdicts::default();
-			verdicts.read(client, block).await?;
-			let sums = at.issuance().await?;
-			let issued = sums.to_validators.saturating_add(sums.to_treasury);
-			let burned = verdicts.burned(block).saturating_add(sums.burned);
-			Ok(Some(Self { rewards, issued, burned, issuance, block }))
+			let is_claimed = has_claimed_up_to(&at, network, era).await?;
+			Ok(if is_claimed { Some(Self::at(&at, network).await?) } else { None })
 		})
 		.await
+	}
+
+	/// Of the newest finalized block, whatever is still to be claimed.
+	///
+	/// # Errors
+	/// [`Error::Chain`] if the node does not answer.
+	pub async fn now(network: &Network) -> Result<Self, Error> {
+		let client = network.client();
+		Self::at(&client.at(client.heads().await?.finalized).await?, network).await
+	}
+
+	async fn at(at: &ChainAt, network: &Network) -> Result<Self, Error> {
+		let (client, block) = (network.client(), at.block().number);
+		let genesis = client.at(client.block_at(0).await?).await?.total_issuance().await?;
+		let mut rewards: Balance = 0;
+		for worker in &network.workers {
+			rewards = rewards.saturating_add(at.earnings(&worker.provider()).await?.claimed);
+		}
+		let issuance = signed(at.total_issuance().await?).saturating_sub(signed(genesis));
+		let mut verdicts = Verdicts::default();
+		verdicts.read(client, block).await?;
+		let sums = at.issuance().await?;
+		let issued = sums.to_validators.saturating_add(sums.to_treasury);
+		let burned = verdicts.burned(block).saturating_add(sums.burned);
+		Ok(Self { rewards, issued, burned, issuance, block })
 	}
 
 	/// As [`Self::wait`] for the first round that is audited, so that its audits are closed by then; for the first of all if none is yet.
@@ -197,17 +223,14 @@ fn signed(amount: Balance) -> i128 {
 	i128::try_from(amount).unwrap_or(i128::MAX)
 }
 
-/// Claimed rewards of all workers, if none of them has anything left to claim from the eras up to `era`.
-async fn claimed_up_to(at: &ChainAt, network: &Network, era: u32) -> Result<Option<Balance>, Error> {
-	let mut total: Balance = 0;
+/// Whether no worker has anything left to claim from the eras up to `era`.
+async fn has_claimed_up_to(at: &ChainAt, network: &Network, era: u32) -> Result<bool, Error> {
 	for worker in &network.workers {
-		let who = worker.provider();
-		if at.claimable_eras(&who).await?.iter().any(|(open, _)| *open <= era) {
-			return Ok(None);
+		if at.claimable_eras(&worker.provider()).await?.iter().any(|(open, _)| *open <= era) {
+			return Ok(false);
 		}
-		total = total.saturating_add(at.earnings(&who).await?.claimed);
 	}
-	Ok(Some(total))
+	Ok(true)
 }
 
 impl Summary {
@@ -291,7 +314,7 @@ impl Summary {
 	/// # Errors
 	/// [`Error::Unsound`].
 	pub fn verify(&self, rounds: Option<usize>) -> Result<(), Error> {
-		self.check(rounds, false)
+		self.check(rounds, Terms::default())
 	}
 
 	/// [`Self::verify`] of a network whose processes were killed: who is away when it is to audit is not paid for that, and loses nothing.
@@ -299,10 +322,18 @@ impl Summary {
 	/// # Errors
 	/// As [`Self::verify`].
 	pub fn verify_killed(&self) -> Result<(), Error> {
-		self.check(None, true)
+		self.check(None, Terms { killed: true, unpaid: false })
 	}
 
-	fn check(&self, rounds: Option<usize>, killed: bool) -> Result<(), Error> {
+	/// [`Self::verify`] of a network with cheaters that did not wait for rewards.
+	///
+	/// # Errors
+	/// As [`Self::verify`].
+	pub fn verify_unpaid(&self) -> Result<(), Error> {
+		self.check(None, Terms { killed: false, unpaid: true })
+	}
+
+	fn check(&self, rounds: Option<usize>, Terms { killed, unpaid }: Terms) -> Result<(), Error> {
 		let (start, end) = (f64::from(self.validation_loss_start), f64::from(self.validation_loss_end));
 		let short = rounds.is_none();
 		let rounds = rounds.unwrap_or(self.rounds.len());
@@ -316,7 +347,7 @@ impl Summary {
 			),
 			(short || self.checkpoint_roots_workers.len() < FOR_AUDIT || self.audits.iter().any(AuditSummary::has_samples), "nobody has audited any work".into()),
 			(same_roots, "a worker's checkpoint is not the chain's".into()),
-			(self.rewards_total != "0", "nothing was minted".into()),
+			(unpaid || self.rewards_total != "0", "nothing was minted".into()),
 			(self.broken_invariant.is_none(), self.broken_invariant.clone().unwrap_or_default()),
 			(
 				self.balanced,
@@ -335,9 +366,9 @@ impl Summary {
 			.map(|one| format!("an honest account lost the dispute about {:?} of {} by {}", one.claim.kind, one.claim.who, one.verdict));
 		let broken = claims.into_iter().filter(|(holds, _)| !holds).map(|(_, words)| words);
 		let outcomes = || self.audits.iter().flat_map(|audit| &audit.auditors).map(|auditor| auditor.outcome.as_str());
-		let unpaid = outcomes().any(|outcome| outcome != "open") && !outcomes().any(|outcome| outcome == "paid");
+		let in_vain = outcomes().any(|outcome| outcome != "open") && !outcomes().any(|outcome| outcome == "paid");
 		let audits =
-			self.audits.iter().flat_map(|audit| audit.broken(&self.cheaters, killed)).chain(unpaid.then(|| "no auditor was paid".into()));
+			self.audits.iter().flat_map(|audit| audit.broken(&self.cheaters, killed)).chain(in_vain.then(|| "no auditor was paid".into()));
 		let cheaters = self.cheaters.iter().flat_map(CheaterSummary::broken);
 		let broken: Vec<String> = broken.chain(honest).chain(audits).chain(cheaters).collect();
 		match broken.is_empty() {

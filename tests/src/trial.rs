@@ -36,7 +36,7 @@ pub struct Trial {
 	pub view: View,
 	/// What was decided.
 	pub verdicts: Verdicts,
-	/// What the training amounts to, when the first honest rewards were minted after the last verdict.
+	/// What the training amounts to: of a trial that is [held](Self::hold) when the first honest rewards were minted after the last verdict, of another one at its end.
 	pub summary: Summary,
 	/// What the flood has left of the blocks from the opening of the first dispute to the last verdict, if there was one.
 	pub flooded: Option<Flooded>,
@@ -72,7 +72,7 @@ impl Trial {
 				Prepared::new(&layout, Preset::Tiny, Text::Registry, participants).await?.with_inner_steps(INNER_STEPS)
 			}
 		};
-		Self::of(layout, prepared, cheats, terms).await
+		Self::of(layout, prepared, cheats, terms, true).await
 	}
 
 	/// Participants of the rounds of a trial with these cheats, who can be prepared for.
@@ -80,17 +80,18 @@ impl Trial {
 		u32::from(HONEST)..=u32::from(all_workers(cheats))
 	}
 
-	/// As [`Self::hold`], of a run that is `prepared`. What it needs to be offered, one more worker offers.
+	/// As [`Self::hold`], of a run that is `prepared`, and without waiting for rewards. What the run needs to be offered, one more worker offers.
 	///
 	/// # Errors
 	/// As [`Self::hold`].
 	pub async fn of_run(folder: &Path, prepared: Prepared, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
 		let more = u16::from(prepared.offered().is_some());
 		let layout = Layout::create(folder.join("network"), None, all_workers(cheats).saturating_add(more))?;
-		Self::of(layout, prepared, cheats, Terms::Plain).await
+		Self::of(layout, prepared, cheats, Terms::Plain, false).await
 	}
 
-	async fn of(layout: Layout, prepared: Prepared, cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Result<Self, Error> {
+	/// Waits for rewards if it is `paid`.
+	async fn of(layout: Layout, prepared: Prepared, cheats: &[(Cheat, RoundIndex)], terms: Terms, paid: bool) -> Result<Self, Error> {
 		let started = Instant::now();
 		let flooded = terms == Terms::Flooded;
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
@@ -113,7 +114,7 @@ impl Trial {
 			None => None,
 		};
 		run.stop(&network).await?;
-		let minted = Minted::wait_for_first(&network, &run).await?;
+		let minted = if paid { Minted::wait_for_first(&network, &run).await? } else { Minted::now(&network).await? };
 		let view = View::look(&network, &run, None).await?;
 		let summary = Summary::collect(&network, &run, &view, minted, started.elapsed()).await?;
 		Ok(Self { network, training: run, view, verdicts, summary, flooded })

@@ -10,6 +10,7 @@ pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Sum
 	let mut trial = Trial::hold(folder.path(), cheats, terms).await.unwrap();
 	assert_eq!(trial.flooded.is_some(), terms == Terms::Flooded);
 	check(&trial, cheats);
+	trial.summary.verify(None).unwrap();
 	trial.network.stop().await;
 	folder.disable_cleanup(false);
 	trial.summary
@@ -30,7 +31,7 @@ pub fn check(trial: &Trial, cheats: &[(Cheat, RoundIndex)]) {
 	if let Some(left) = left {
 		had_no_room(cheaters.iter().filter_map(|cheater| Some(&verdicts.list()[cheater.caught(verdicts)?])), left);
 	}
-	summary.verify(None).unwrap();
+	summary.verify_unpaid().unwrap();
 	let lost_everything = |cheater: &CheaterSummary| cheater.bond_after == "0";
 	assert!(summary.cheaters.len() == cheats.len() && summary.cheaters.iter().all(lost_everything), "{:?}", summary.cheaters);
 	assert_ne!(summary.burned_total, "0");
