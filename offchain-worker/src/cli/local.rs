@@ -95,7 +95,7 @@ pub(super) fn trained(base: &Path, run: Option<RunId>, threads: usize) -> Result
 	let (run, model) = shape(base, run)?;
 	let folder = checkpoint_folder(base, run);
 	let adapter = read_adapter(&folder)?;
-	let layout = adapter.map_or_else(|| ParamLayout::new(&model), |adapter| ParamLayout::of_adapter(&model, adapter));
+	let layout = ParamLayout::of(&model, adapter);
 	let layout = layout.map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
 	Ok(Trained { run, model, adapter, checkpoint })

@@ -34,7 +34,7 @@ pub fn merge(exec: &Exec, model: &ModelConfig, adapter: &Adapter, trained: &[f32
 
 /// The layout of the parameters of `adapter` beside `model`.
 pub(crate) fn of(model: &ModelConfig, adapter: &Adapter) -> Result<ParamLayout, ExportError> {
-	ParamLayout::of_adapter(model, *adapter).map_err(ExportError::Config)
+	ParamLayout::of(model, Some(*adapter)).map_err(ExportError::Config)
 }
 
 /// Name of the projection that the A `tensor` belongs to.
