@@ -427,6 +427,11 @@ impl Adapter {
 		// Ranks up to 256 are exact.
 		self.alpha.get() / self.rank as f32
 	}
+
+	/// What parameters of an adapter mean something for: all of it but alpha, with which training may go on as with another learning rate.
+	pub const fn place(&self) -> ([u8; 32], u32, Projections) {
+		(self.base, self.rank, self.projections)
+	}
 }
 
 impl Projection {
