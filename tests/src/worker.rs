@@ -261,7 +261,7 @@ impl WorkerNode {
 		let folder = checkpoint_folder(&self.base, run);
 		let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
 		let adapter = read_adapter(&folder).map_err(|error| failed(&error))?;
-		let layout = adapter.map_or_else(|| ParamLayout::new(model), |adapter| ParamLayout::of_adapter(model, adapter));
+		let layout = ParamLayout::of(model, adapter);
 		Ok(Checkpoint::load(&folder, &layout.map_err(|error| failed(&error))?, 1)?)
 	}
 }

@@ -116,7 +116,7 @@ impl Adapted {
 		let path = folder.join(CONFIG);
 		let config: Config = json_if_there(&path)?.ok_or_else(|| missing(&path, Kind::Config))?;
 		let adapter = config.adapter()?;
-		let layout = ParamLayout::of_adapter(model, adapter)?;
+		let layout = ParamLayout::of(model, Some(adapter))?;
 		let told: Vec<ParamTensor> = layout.tensors().iter().map(as_peft).collect();
 		let files = TensorFiles::all_of(&folder.join(WEIGHTS), &told)?;
 		let mut params = vec![0.0; layout.len()];
@@ -155,7 +155,7 @@ mod tests {
 	fn adapter(projections: Projections) -> (ModelConfig, Adapter, Vec<f32>) {
 		let model = presets::tiny().0;
 		let adapter = Adapter { base: [0; 32], rank: 4, alpha: F32::new(16.0), projections };
-		let len = ParamLayout::of_adapter(&model, adapter).unwrap().len();
+		let len = ParamLayout::of(&model, Some(adapter)).unwrap().len();
 		(model, adapter, (0..len).map(|at| ((at * 7_919 % 1_013) as f32 / 1_013.0 - 0.5) * 0.2).collect())
 	}
 

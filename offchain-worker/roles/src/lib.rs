@@ -41,7 +41,7 @@ mod worker;
 
 pub use conduct::{Conduct, Due, Honest, Made};
 pub use content::{
-	push::{push_checkpoint, push_dataset, Pushed},
+	push::{push_base, push_checkpoint, push_dataset, Pushed},
 	read_adapter, read_model, read_tokenizer,
 	start::offer_start,
 	write_model,

@@ -1,7 +1,7 @@
 //! Memory that a run takes, known from its configuration before anything of it is allocated: what does not fit would end the whole process.
 
 use super::WorkerError;
-use neuroshard_compute::exec::StepMemory;
+use neuroshard_compute::{exec::StepMemory, trace};
 use neuroshard_graph::{plan::Plan, ConfigError, ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_types::run::RunConfig;
 
@@ -32,7 +32,7 @@ pub struct Needs {
 	validation: u64,
 	/// Beside the arena, to train and to apply as many deltas as a round of the run has at least.
 	beside: u64,
-	/// To recompute one claim, as in a dispute: all of a step is at hand there.
+	/// To recompute one claim, as in a dispute: more of a step is at hand there than in the arena that trains.
 	case: u64,
 	/// A vector of the model's size.
 	vector: u64,
@@ -66,7 +66,10 @@ impl Needs {
 			steps,
 			validation,
 			beside: vectors(beside).saturating_add(blob.saturating_mul(2)).saturating_add(size(base)),
-			case: steps.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals))).saturating_add(size(base)),
+			case: trace::step_len(model, train)?
+				.saturating_mul(F32_BYTES)
+				.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals)))
+				.saturating_add(size(base)),
 			vector,
 			blob,
 		})
@@ -135,7 +138,7 @@ mod tests {
 	use super::*;
 	use crate::participant::decide::plan::tests::training;
 	use neuroshard_training::engine::Engine;
-	use neuroshard_types::{ModelConfig, TrainConfig};
+	use neuroshard_types::{Adapter, ModelConfig, Projections, TrainConfig, F32};
 
 	fn config() -> RunConfig {
 		RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config }
@@ -158,10 +161,22 @@ mod tests {
 		// Two participants at least, and a bridge.
 		let training = arena + 12 * vector + 2 * engine.layout().encoded_len() as u64;
 		assert_eq!(needs.steps.max(needs.validation) + needs.beside, training);
-		assert!(needs.case <= arena + 5 * vector && needs.case > 5 * vector);
+		assert!(needs.case > arena + 5 * vector);
 		let whole = training + needs.case;
 		for enough in [Some(whole), None] {
 			assert_eq!(needs.participant(enough).unwrap(), StepMemory::default());
+		}
+	}
+
+	#[test]
+	fn a_case_has_a_trace_five_vectors_and_of_an_adapter_its_base_beside_them() {
+		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+		let config = config();
+		let beside = RunConfig { train: TrainConfig { adapter: Some(adapter), ..config.train.clone() }, ..config.clone() };
+		for (config, base) in [(&config, 0), (&beside, ParamLayout::new(&config.model).unwrap().encoded_len())] {
+			let trace = 4 * trace::step_len(&config.model, &config.train).unwrap();
+			let vector = 4 * ParamLayout::trained(&config.model, &config.train).unwrap().len();
+			assert_eq!(Needs::of(config).unwrap().case, trace + (5 * vector + base) as u64);
 		}
 	}
 

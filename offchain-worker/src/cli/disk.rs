@@ -19,9 +19,13 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// What a member and a round take, and what all rounds together that are kept if one takes `blocks` blocks.
 pub(super) fn need(need: &DiskNeed, members: u32, blocks: BlockNumber) -> String {
+	let base = match need.base {
+		0 => String::new(),
+		bytes => format!(", and {} of the model that the adapter is beside", size(bytes)),
+	};
 	format!(
 		"{} for each member in a round, {} for a round of {members} and its checkpoint; a round is kept for {} blocks after its adoption. With \
-		rounds of {blocks} blocks these are {} rounds: {} for each worker, with {} of text",
+		rounds of {blocks} blocks these are {} rounds: {} for each worker, with {} of text{base}",
 		size(need.delta),
 		size(need.round),
 		need.kept_for,
@@ -62,7 +66,7 @@ mod tests {
 	use super::*;
 
 	/// What 8 members of 13.8 million parameters take: see [`DiskNeed`].
-	const NEED: DiskNeed = DiskNeed { delta: 56_421_504, round: 564_215_040, shards: 13_209_600, kept_for: 65_500 };
+	const NEED: DiskNeed = DiskNeed { delta: 56_421_504, round: 564_215_040, shards: 13_209_600, base: 0, kept_for: 65_500 };
 
 	#[test]
 	fn the_need_is_said_for_a_member_a_round_and_all_that_is_kept() {
@@ -70,6 +74,16 @@ mod tests {
 		for part in ["54 MiB for each member", "539 MiB for a round of 8", "65500 blocks", "330 rounds: 173.5 GiB", "13 MiB of text"] {
 			assert!(words.contains(part), "{part}: {words}");
 		}
+	}
+
+	#[test]
+	fn the_model_beside_an_adapter_is_said_and_counted() {
+		let words = need(&DiskNeed { base: 512 << 20, ..NEED }, 8, 200);
+		assert!(
+			words.contains("330 rounds: 174.0 GiB") && words.contains("and 512 MiB of the model that the adapter is beside"),
+			"{words}"
+		);
+		assert!(!need(&NEED, 8, 200).contains("adapter"));
 	}
 
 	#[test]

@@ -2,17 +2,20 @@
 
 use super::{
 	local::{self, Trained},
+	run_start::no_start,
 	CliError, Common,
 };
 use clap::{Args, ValueEnum};
 use neuroshard_compute::exec::Exec;
+use neuroshard_graph::ParamLayout;
 use neuroshard_support::{counted::counted, hardware};
 use neuroshard_training::{
 	adapter::merge,
+	checkpoint::Checkpoint,
 	engine::EngineError,
 	export::{card, export, gguf, peft},
 };
-use neuroshard_types::RunId;
+use neuroshard_types::{Adapter, ModelConfig, RunId, H256};
 use std::{
 	fs, io,
 	path::{Path, PathBuf},
@@ -35,6 +38,9 @@ pub(super) struct Export {
 	/// Of a run that trains an adapter: write the model with the adapter merged into it, and not the adapter for PEFT.
 	#[arg(long)]
 	merged: bool,
+	/// With --merged: folder that `model import` filled with the model that the adapter is beside, if the worker's store does not have it any more.
+	#[arg(long, value_name = "DIR", requires = "merged")]
+	base: Option<PathBuf>,
 	/// Run whose newest checkpoint to use; the newest run if not given.
 	#[arg(long)]
 	run: Option<RunId>,
@@ -75,30 +81,34 @@ impl Export {
 			Format::Gguf => refuse_taken(&self.out, self.force)?,
 		}
 		let base = common.base()?;
+		let (run, adapter) = local::adapter(&base, self.run)?;
+		self.refuse_other(run, adapter.is_some())?;
 		let threads = hardware::threads(None);
-		let Trained { run, model, adapter, checkpoint } = local::trained(&base, self.run, threads)?;
-		let (tokenizer, header) = (local::tokenizer(&base, run)?, checkpoint.header);
-		let params = match (adapter, self.merged) {
-			(None, true) => return Err(CliError::Invalid(format!("run {run} trains a model and no adapter: leave --merged out"))),
-			(Some(adapter), true) => {
-				let mut params = local::beside(&base, run, &model, &adapter)?;
-				let exec = Exec::new(threads).map_err(EngineError::from)?;
-				merge(&exec, &model, &adapter, &checkpoint.params, &mut params)?;
-				params
+		let trained = || local::trained(&base, Some(run), threads);
+		let header = match adapter.filter(|_| !self.merged) {
+			Some(adapter) => {
+				let Trained { model, checkpoint, .. } = trained()?;
+				peft::export(&self.out, &model, &adapter, &checkpoint.params)?;
+				checkpoint.header
 			}
-			(_, false) => checkpoint.params,
+			None => {
+				let tokenizer = local::tokenizer(&base, run)?;
+				let Trained { model, checkpoint: Checkpoint { header, mut params, .. }, .. } = trained()?;
+				if let Some(adapter) = &adapter {
+					let trained = core::mem::replace(&mut params, self.beside(&base, run, &model, adapter, threads)?);
+					let exec = Exec::new(threads).map_err(EngineError::from)?;
+					merge(&exec, &model, adapter, &trained, &mut params)?;
+				}
+				match self.format {
+					Format::HuggingFace => {
+						export(&self.out, &model, &tokenizer, &params)?;
+						card::write(&self.out, &model, &tokenizer, &header)?;
+					}
+					Format::Gguf => gguf::export(&self.out, &format!("run-{run}"), &model, &tokenizer, &params, self.precision.into())?,
+				}
+				header
+			}
 		};
-		match (self.format, adapter.filter(|_| !self.merged)) {
-			(Format::HuggingFace, Some(adapter)) => peft::export(&self.out, &model, &adapter, &params)?,
-			(Format::Gguf, Some(_)) => {
-				return Err(CliError::Invalid("an adapter is written for PEFT: --merged writes the model with it as GGUF".into()));
-			}
-			(Format::HuggingFace, None) => {
-				export(&self.out, &model, &tokenizer, &params)?;
-				card::write(&self.out, &model, &tokenizer, &header)?;
-			}
-			(Format::Gguf, None) => gguf::export(&self.out, &format!("run-{run}"), &model, &tokenizer, &params, self.precision.into())?,
-		}
 		println!(
 			"checkpoint {:?} of run {} after {}, in {}",
 			header.root(),
@@ -107,6 +117,29 @@ impl Export {
 			self.out.display()
 		);
 		Ok(0)
+	}
+
+	/// Refuses what cannot be written of a run that trains an adapter, or does not.
+	fn refuse_other(&self, run: RunId, is_adapter: bool) -> Result<(), CliError> {
+		let words = match (is_adapter, self.merged, self.format) {
+			(false, true, _) => format!("run {run} trains a model and no adapter: leave --merged out"),
+			(true, false, Format::Gguf) => "an adapter is written for PEFT: --merged writes the model with it as GGUF".into(),
+			_ => return Ok(()),
+		};
+		Err(CliError::Invalid(words))
+	}
+
+	/// Parameters of the model that the adapter is beside: of the folder that is named, or out of the worker's store.
+	fn beside(&self, base: &Path, run: RunId, model: &ModelConfig, adapter: &Adapter, threads: usize) -> Result<Vec<f32>, CliError> {
+		let Some(folder) = &self.base else { return local::beside(base, run, model, adapter) };
+		let layout = ParamLayout::new(model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
+		let checkpoint = Checkpoint::load(folder, &layout, threads)?.ok_or_else(|| no_start(folder))?;
+		if checkpoint.header.params.0 != adapter.base {
+			let (found, base) = (checkpoint.header.params, H256(adapter.base));
+			let words = format!("{} has model {found:?}, and the adapter of run {run} is beside {base:?}: name that one", folder.display());
+			return Err(CliError::Invalid(words));
+		}
+		Ok(checkpoint.params)
 	}
 }
 
@@ -155,6 +188,48 @@ mod tests {
 			let words = refuse_occupied(out, forced).unwrap_err().to_string();
 			assert!(words.contains("notes.txt") && words.contains("--out") && words.contains("new or an empty folder"), "{words}");
 		}
+	}
+
+	fn command(rest: &[&str]) -> Export {
+		use super::super::{Cli, Command};
+		use clap::Parser;
+		let Command::Export(export) = Cli::parse_from([&["neuroshard-worker", "export", "--out", "out"], rest].concat()).command else {
+			panic!("another command")
+		};
+		export
+	}
+
+	#[test]
+	fn an_adapter_is_no_gguf_by_itself_and_a_model_is_merged_with_nothing() {
+		let refused = |rest: &[&str], is_adapter| command(rest).refuse_other(3, is_adapter).map_err(|error| error.to_string());
+		assert!(refused(&["--format", "gguf"], true).unwrap_err().contains("--merged"));
+		assert!(refused(&["--merged"], false).unwrap_err().contains("leave --merged out"));
+		for (rest, is_adapter) in [(&["--merged", "--format", "gguf"][..], true), (&[], true), (&[], false), (&["--format", "gguf"], false)]
+		{
+			refused(rest, is_adapter).unwrap();
+		}
+	}
+
+	#[test]
+	fn a_model_that_the_store_has_no_more_is_read_from_its_folder_if_it_is_that_one() {
+		let folder = tempfile::tempdir().unwrap();
+		let (model, train) = neuroshard_training::presets::tiny();
+		let checkpoint = Checkpoint::genesis(0, &model, &train, 1).unwrap();
+		checkpoint.save(folder.path(), &ParamLayout::new(&model).unwrap()).unwrap();
+		let right = Adapter {
+			base: checkpoint.header.params.0,
+			rank: 4,
+			alpha: neuroshard_types::F32::new(8.0),
+			projections: neuroshard_types::Projections::ALL,
+		};
+		let export = command(&["--merged", "--base", folder.path().to_str().unwrap()]);
+		let beside =
+			|export: &Export, adapter: &Adapter| export.beside(folder.path(), 3, &model, adapter, 1).map_err(|error| error.to_string());
+		assert_eq!(beside(&export, &right).unwrap(), checkpoint.params);
+		let words = beside(&export, &Adapter { base: [7; 32], ..right }).unwrap_err();
+		assert!(words.contains("0x0707") && words.contains("name that one"), "{words}");
+		let words = beside(&command(&["--merged"]), &right).unwrap_err();
+		assert!(words.contains("--base FOLDER"), "{words}");
 	}
 
 	#[test]

@@ -144,10 +144,16 @@ pub(super) fn trained(base: &Path, run: Option<RunId>, threads: usize) -> Result
 	let (run, model) = shape(base, run)?;
 	let folder = checkpoint_folder(base, run);
 	let adapter = read_adapter(&folder)?;
-	let layout = adapter.map_or_else(|| ParamLayout::new(&model), |adapter| ParamLayout::of_adapter(&model, adapter));
+	let layout = ParamLayout::of(&model, adapter);
 	let layout = layout.map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 	let checkpoint = Checkpoint::load(&folder, &layout, threads)?.ok_or_else(|| missing(base, Some(run)))?;
 	Ok(Trained { run, model, adapter, checkpoint })
+}
+
+/// What is known of [`trained`] before a checkpoint is read: the run, and its adapter.
+pub(super) fn adapter(base: &Path, run: Option<RunId>) -> Result<(RunId, Option<Adapter>), CliError> {
+	let (run, _) = shape(base, run)?;
+	Ok((run, read_adapter(&checkpoint_folder(base, run))?))
 }
 
 /// Refuses what is an adapter's where a model is needed.
@@ -165,7 +171,11 @@ fn refuse_adapter(run: RunId, adapter: Option<&Adapter>) -> Result<(), CliError>
 pub(super) fn beside(base: &Path, run: RunId, model: &ModelConfig, adapter: &Adapter) -> Result<Vec<f32>, CliError> {
 	let refused = |error: &dyn std::fmt::Display| CliError::Invalid(format!("the model that the adapter of run {run} is beside: {error}"));
 	let layout = ParamLayout::new(model).map_err(|error| refused(&error))?;
-	let blob = read_blob(&base.join("store"), H256(adapter.base)).map_err(|error| refused(&error))?;
+	let blob = read_blob(&base.join("store"), H256(adapter.base)).map_err(|error| {
+		refused(&format!(
+			"{error}: `--base FOLDER` names a folder that `model import` filled with it, and `neuroshard-worker run` fetches it again"
+		))
+	})?;
 	tiles::decode(&layout, &blob).map_err(|error| refused(&error))
 }
 

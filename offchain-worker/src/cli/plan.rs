@@ -155,8 +155,13 @@ impl Plan {
 		let members = config.max_participants;
 		let Some(chain) = chain else {
 			let round = RoundLeaves::of(&config.model, &config.train)?.bytes(members.into());
+			let base = config.train.adapter.map_or(Ok(0), |_| ParamLayout::new(&config.model).map(|layout| layout.encoded_len()))?;
+			let base = match u64::try_from(base).unwrap_or(u64::MAX) {
+				0 => String::new(),
+				bytes => format!(", {} for the model that the adapter is beside", disk::size(bytes)),
+			};
 			return Ok(format!(
-				"disk: {} for a round of {members} and its checkpoint; how many rounds are kept, the chain says (--dataset ID)",
+				"disk: {} for a round of {members} and its checkpoint{base}; how many rounds are kept, the chain says (--dataset ID)",
 				disk::size(round)
 			));
 		};
@@ -391,12 +396,13 @@ mod tests {
 		let config = tiny();
 		let [fastest, least] = Needs::of(&config).unwrap().bounds();
 		let steps = |micro_batch, recompute| 4 * StepMemory { micro_batch, recompute }.arena_len(&config.model, &config.train).unwrap();
-		// Beside the arenas of a step and of a claim that is defended: 13 vectors of 104,768 numbers to train with (8, 3 deltas, 2 of a bridge), 5 of
+		let claim = 4 * neuroshard_compute::trace::step_len(&config.model, &config.train).unwrap();
+		// Beside the arena of a step and the trace of a claim that is defended: 13 vectors of 104,768 numbers to train with (8, 3 deltas, 2 of a bridge), 5 of
 		// the claim, and 2 deltas as they are sent.
 		let beside = 18 * 4 * 104_768 + 2 * 458_752;
-		assert_eq!(fastest, 2 * steps(None, false) + beside);
+		assert_eq!(fastest, steps(None, false) + claim + beside);
 		let validation = 4 * neuroshard_graph::plan::Plan::validation(&config.model, &config.train).unwrap().arena_len();
-		assert_eq!(least, steps(None, false) + steps(Some(1), true).max(validation) + beside);
+		assert_eq!(least, claim + steps(Some(1), true).max(validation) + beside);
 		let words = memory(&config, Some(3 << 30)).unwrap();
 		assert!(
 			words.contains(&format!("{} MiB for each worker", fastest.div_ceil(1 << 20)))

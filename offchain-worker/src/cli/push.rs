@@ -3,7 +3,7 @@
 use super::{dataset::refuse_no_dataset, CliError};
 use clap::Args;
 use neuroshard_mirror::{Location, Target};
-use neuroshard_roles::{push_checkpoint, push_dataset, Pushed, WorkerError};
+use neuroshard_roles::{push_base, push_checkpoint, push_dataset, Pushed, WorkerError};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -39,6 +39,13 @@ impl Push {
 		}
 		if let Some(folder) = &self.checkpoint {
 			roots.push(("checkpoint", push_checkpoint(&target, folder, &mut told).await?));
+			if let Some(base) = push_base(&target, folder, &mut told).await? {
+				println!(
+					"model {base:?}, which the adapter is beside, is not in the store beside {}: workers need it as well, so push the folder that \
+					 `model import` made of it",
+					folder.display()
+				);
+			}
 		}
 		for (what, root) in roots {
 			println!("{what} {root:?} is at {}: workers read it with `run --mirror URL`", self.to);

@@ -230,6 +230,23 @@ impl RunFile {
 		self.min_bond.parse().map_err(|reason| RunFileError::Value { field: "min_bond", reason })
 	}
 
+	/// Names the model that the adapter is beside by the root of its parameters.
+	///
+	/// # Errors
+	/// [`RunFileError::Value`] without an adapter, or with one beside another model.
+	pub(super) fn set_base(&mut self, root: H256) -> Result<(), RunFileError> {
+		let Some(adapter) = &mut self.train.adapter else {
+			let reason = "is not there, and --base names the model that an adapter is beside: leave it out, or give the file one".into();
+			return Err(RunFileError::Value { field: "train.adapter", reason });
+		};
+		if let Some(other) = adapter.base.filter(|other| *other != root) {
+			let reason = format!("is {other:?}, and --base names {root:?}: leave one of both out");
+			return Err(RunFileError::Value { field: "train.adapter.base", reason });
+		}
+		adapter.base = Some(root);
+		Ok(())
+	}
+
 	/// The chain's form, for `dataset` with this manifest, and a run that starts from there. The genesis root is computed with `threads` threads where a
 	/// seed gives it.
 	///
@@ -238,7 +255,7 @@ impl RunFile {
 	pub fn config(&self, dataset: DatasetId, manifest: &Manifest, start: RunStart, threads: usize) -> Result<RunConfig, RunFileError> {
 		self.check()?;
 		if self.train.adapter.is_some_and(|adapter| adapter.base.is_none()) {
-			return Err(RunFileError::Value { field: "adapter", reason: "is beside no model: name one with --base".into() });
+			return Err(RunFileError::Value { field: "train.adapter.base", reason: "is beside no model: name one with --base".into() });
 		}
 		let (model, train) = (self.model.config(manifest.vocab), self.train.config(manifest.masked));
 		let root = match start.root(0, 0) {
@@ -444,8 +461,15 @@ mod tests {
 		let mut file = tiny();
 		file.train.adapter = Some(serde_json::from_str(json).unwrap());
 		let refused = file.config(3, &bytes(), RunStart::Seed, 1).unwrap_err().to_string();
-		assert!(refused.contains("--base"), "{refused}");
-		file.train.adapter.as_mut().unwrap().base = Some(H256::repeat_byte(7));
+		assert!(refused.contains("train.adapter.base") && refused.contains("--base"), "{refused}");
+		file.set_base(H256::repeat_byte(7)).unwrap();
+		file.set_base(H256::repeat_byte(7)).unwrap();
+		let other = file.set_base(H256::repeat_byte(8)).unwrap_err().to_string();
+		assert!(
+			other.contains(&format!("{:?}", H256::repeat_byte(7))) && other.contains(&format!("{:?}", H256::repeat_byte(8))),
+			"{other}"
+		);
+		assert!(tiny().set_base(H256::repeat_byte(7)).unwrap_err().to_string().contains("train.adapter"));
 		let config = file.config(3, &bytes(), RunStart::Seed, 1).unwrap();
 		let adapter = config.train.adapter.unwrap();
 		assert_eq!((adapter.base, adapter.rank, adapter.scale()), ([7; 32], 8, 2.0));

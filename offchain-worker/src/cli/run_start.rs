@@ -3,10 +3,10 @@
 use super::CliError;
 use codec::DecodeAll;
 use neuroshard_chain_client::ChainAt;
-use neuroshard_roles::read_model;
+use neuroshard_roles::{read_adapter, read_model};
 use neuroshard_store::read_note;
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint, Header};
-use neuroshard_types::{run::RunStart, ModelConfig, RoundIndex, RunId, H256};
+use neuroshard_types::{run::RunStart, Adapter, ModelConfig, RoundIndex, RunId, H256};
 use std::{
 	convert::Infallible,
 	path::{Path, PathBuf},
@@ -43,17 +43,22 @@ impl FromStr for Start {
 }
 
 impl Start {
-	/// The chain's form, for a run of `model`. What the chain does not know of a checkpoint, that it is made of these parameters and this momentum, is read from where it
+	/// The chain's form, for a run of `model`, or of an adapter beside it. What the chain does not know of a checkpoint, that it is made of these parameters and this momentum, is read from where it
 	/// is, or below `base`.
 	///
 	/// # Errors
-	/// [`CliError`] if it is not to be had, or is known to be of another model.
-	pub(super) async fn resolve(&self, base: &Path, at: &ChainAt, model: &ModelConfig) -> Result<RunStart, CliError> {
+	/// [`CliError`] if it is not to be had, or is known to be of another model or adapter.
+	pub(super) async fn resolve(
+		&self,
+		base: &Path,
+		at: &ChainAt,
+		(model, adapter): (&ModelConfig, Option<&Adapter>),
+	) -> Result<RunStart, CliError> {
 		let given = |header: Header, of| RunStart::Given { params: header.params, momentum: header.momentum, of };
 		match self {
 			Self::Seed => Ok(RunStart::Seed),
 			Self::Folder(folder) => {
-				let header = in_folder(folder, model)?;
+				let header = in_folder(folder, model, adapter)?;
 				Ok(given(header, None))
 			}
 			Self::Root(root) => {
@@ -64,6 +69,7 @@ impl Start {
 				let unknown = || CliError::Unknown(format!("run {run} on this chain"));
 				let view = at.run(*run).await?.ok_or_else(unknown)?;
 				fits(&view.config.model, model, &format!("run {run}"))?;
+				trains_the_same(view.config.train.adapter.as_ref(), adapter, &format!("run {run}"))?;
 				let root = match round.checked_sub(1) {
 					None => Some(view.config.genesis_root),
 					Some(before) => at.record(*run, before).await?.filter(|record| !record.fallen).map(|record| record.checkpoint),
@@ -88,12 +94,13 @@ impl Start {
 	}
 }
 
-/// The header of the checkpoint in `folder`, if that is one of `model`.
-fn in_folder(folder: &Path, model: &ModelConfig) -> Result<Header, CliError> {
+/// The header of the checkpoint in `folder`, if that is one of `model`, or of this adapter beside it.
+fn in_folder(folder: &Path, model: &ModelConfig, adapter: Option<&Adapter>) -> Result<Header, CliError> {
 	let header = Checkpoint::header(folder)?.ok_or_else(|| no_start(folder))?;
 	if let Some(found) = read_model(folder)? {
 		fits(&found, model, &folder.display().to_string())?;
 	}
+	trains_the_same(read_adapter(folder)?.as_ref(), adapter, &folder.display().to_string())?;
 	Ok(header)
 }
 
@@ -115,6 +122,20 @@ fn fits(found: &ModelConfig, model: &ModelConfig, whose: &str) -> Result<(), Cli
 		"the model of {whose} is another one than that of the run file: it is {found:?}, and the run file, with the dataset, has {model:?}"
 	);
 	Err(CliError::Invalid(words))
+}
+
+/// Refuses a checkpoint of an adapter where a model's or another adapter's is needed, and the other way round. Alpha may be another one.
+pub(super) fn trains_the_same(found: Option<&Adapter>, needed: Option<&Adapter>, whose: &str) -> Result<(), CliError> {
+	if found.map(Adapter::place) == needed.map(Adapter::place) {
+		return Ok(());
+	}
+	let words = |adapter: Option<&Adapter>| match adapter {
+		None => "a model".to_owned(),
+		Some(Adapter { base, rank, projections, .. }) => {
+			format!("an adapter of rank {rank} of {} beside model {:?}", Vec::from(*projections).join(", "), H256(*base))
+		}
+	};
+	Err(CliError::Invalid(format!("the checkpoint of {whose} is that of {}, and what is needed here is {}", words(found), words(needed))))
 }
 
 /// The header of a checkpoint that the store below `base` knows.
@@ -140,7 +161,7 @@ mod tests {
 	use neuroshard_roles::write_model;
 	use neuroshard_store::Store;
 	use neuroshard_training::presets;
-	use neuroshard_types::{run::RoundRecord, F32};
+	use neuroshard_types::{run::RoundRecord, Projections, TrainConfig, F32};
 
 	#[test]
 	fn a_start_is_a_seed_a_round_of_a_run_a_root_or_a_folder() {
@@ -157,15 +178,35 @@ mod tests {
 	#[test]
 	fn a_folder_counts_if_it_has_a_checkpoint_of_that_model() {
 		let (base, (model, train)) = (tempfile::tempdir().unwrap(), presets::tiny());
-		let error = in_folder(base.path(), &model).unwrap_err().to_string();
+		let error = in_folder(base.path(), &model, None).unwrap_err().to_string();
 		assert!(error.contains("there is no checkpoint in") && error.contains("model import"), "{error}");
 		let checkpoint = Checkpoint::genesis(0, &model, &train, 1).unwrap();
 		checkpoint.save(base.path(), &ParamLayout::new(&model).unwrap()).unwrap();
 		write_model(base.path(), &model).unwrap();
-		assert_eq!(in_folder(base.path(), &model).unwrap(), checkpoint.header);
-		assert!(in_folder(base.path(), &ModelConfig { max_seq: 32, ..model.clone() }).is_ok());
-		let error = in_folder(base.path(), &ModelConfig { rope_theta: 20_000, ..model }).unwrap_err().to_string();
+		assert_eq!(in_folder(base.path(), &model, None).unwrap(), checkpoint.header);
+		assert!(in_folder(base.path(), &ModelConfig { max_seq: 32, ..model.clone() }, None).is_ok());
+		let error = in_folder(base.path(), &ModelConfig { rope_theta: 20_000, ..model }, None).unwrap_err().to_string();
 		assert!(error.contains("is another one than that of the run file") && error.contains("20000"), "{error}");
+	}
+
+	#[test]
+	fn a_folder_of_an_adapter_is_no_models_and_goes_on_with_that_adapter_alone() {
+		let (base, (model, train)) = (tempfile::tempdir().unwrap(), presets::tiny());
+		let adapter = Adapter { base: [7; 32], rank: 4, alpha: F32::new(8.0), projections: Projections::ALL };
+		let train = TrainConfig { adapter: Some(adapter), ..train };
+		let checkpoint = Checkpoint::genesis(0, &model, &train, 1).unwrap();
+		checkpoint.save(base.path(), &ParamLayout::trained(&model, &train).unwrap()).unwrap();
+		write_model(base.path(), &model).unwrap();
+		std::fs::write(base.path().join("adapter.json"), serde_json::to_vec(&adapter).unwrap()).unwrap();
+		let found = |needed: Option<Adapter>| in_folder(base.path(), &model, needed.as_ref());
+		assert_eq!(found(Some(adapter)).unwrap(), checkpoint.header);
+		assert!(found(Some(Adapter { alpha: F32::new(1.0), ..adapter })).is_ok());
+		for other in [None, Some(Adapter { rank: 5, ..adapter }), Some(Adapter { base: [8; 32], ..adapter })] {
+			let words = found(other).unwrap_err().to_string();
+			assert!(words.contains("is that of an adapter of rank 4 of q_proj, k_proj") && words.contains("0x0707"), "{words}");
+		}
+		std::fs::remove_file(base.path().join("adapter.json")).unwrap();
+		assert!(found(Some(adapter)).unwrap_err().to_string().contains("is that of a model, and what is needed here is an adapter"));
 	}
 
 	#[tokio::test]
@@ -198,18 +239,21 @@ mod tests {
 		let model = view.config.model;
 		let error = |round, model: &ModelConfig| {
 			let (at, base, model) = (at.clone(), base.path().to_path_buf(), model.clone());
-			async move { Start::Round(7, round).resolve(&base, &at, &model).await.unwrap_err().to_string() }
+			async move { Start::Round(7, round).resolve(&base, &at, (&model, None)).await.unwrap_err().to_string() }
 		};
 		let words = error(4, &model).await;
 		assert!(words.contains(&format!("{:?} of run 7", header.root())) && words.contains("--base-path"), "{words}");
 		store.set_note(header.root(), &header.encode()).unwrap();
-		let start = Start::Round(7, 4).resolve(base.path(), &at, &model).await.unwrap();
+		let start = Start::Round(7, 4).resolve(base.path(), &at, (&model, None)).await.unwrap();
 		assert_eq!(start, RunStart::Given { params: header.params, momentum: header.momentum, of: Some((7, 4)) });
 		// The record is gone, or what it says has fallen.
 		node.answer("Training", "record", &Some(RoundRecord { fallen: true, ..record }));
 		assert!(error(4, &model).await.contains("checkpoint that round 4 of run 7 starts from"));
 		node.answer("Training", "record", &None::<RoundRecord>);
 		assert!(error(3, &model).await.contains("checkpoint that round 3 of run 7 starts from"));
+		let adapter = Adapter { base: [0; 32], rank: 4, alpha: F32::new(8.0), projections: Projections::ALL };
+		let words = Start::Round(7, 4).resolve(base.path(), &at, (&model, Some(&adapter))).await.unwrap_err().to_string();
+		assert!(words.contains("run 7 is that of a model, and what is needed here is an adapter of rank 4"), "{words}");
 		let other = ModelConfig { layers: model.layers + 1, ..model };
 		assert!(error(4, &other).await.contains("the model of run 7 is another one"));
 	}

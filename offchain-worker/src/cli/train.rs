@@ -9,12 +9,12 @@ use super::{
 	plan::{checks, liars, Plan},
 	run_check,
 	run_file::Preset,
-	run_start::{no_start, Start},
+	run_start::{no_start, trains_the_same, Start},
 	CliError, Common, RunFile,
 };
 use clap::{Args, Subcommand};
 use neuroshard_chain_client::{keys::Account, training, Call, ChainAt, ChainClient, Neuro};
-use neuroshard_roles::read_model;
+use neuroshard_roles::{read_adapter, read_model};
 use neuroshard_support::{counted::counted, hardware, printable::printable_line};
 use neuroshard_training::{
 	need::{longest_round, DiskNeed},
@@ -113,6 +113,7 @@ impl TrainCommand {
 				let mut file = RunFile::of(preset);
 				if let Some(folder) = start {
 					file.go_on_with(&read_model(&folder)?.ok_or_else(|| no_start(&folder))?);
+					trains_the_same(read_adapter(&folder)?.as_ref(), None, &folder.display().to_string())?;
 				}
 				let text = serde_json::to_string_pretty(&file).map_err(|error| CliError::Invalid(error.to_string()))?;
 				println!("{text}");
@@ -193,7 +194,10 @@ impl CreateRun {
 		}
 		let start = match &self.start {
 			Start::Seed => RunStart::Seed,
-			given => given.resolve(&common.base()?, &at, &file.model.config(manifest.vocab)).await?,
+			given => {
+				let adapter = file.train.config(manifest.masked).adapter;
+				given.resolve(&common.base()?, &at, (&file.model.config(manifest.vocab), adapter.as_ref())).await?
+			}
 		};
 		let prepared = tokio::task::spawn_blocking(move || file.config(dataset, &manifest, start, hardware::threads(None))).await;
 		let config = prepared.map_err(|error| CliError::Invalid(format!("computing the genesis root failed: {error}")))??;
@@ -238,13 +242,11 @@ impl CreateRun {
 impl CreateRun {
 	/// Names the model in the run file that its adapter is beside.
 	async fn set_base(&self, file: &mut RunFile, base: &Start, common: &Common, at: &ChainAt, manifest: &Manifest) -> Result<(), CliError> {
-		let none = || CliError::Invalid("--base names the model that an adapter is beside, and the run file has no train.adapter".into());
-		let params = match base.resolve(&common.base()?, at, &file.model.config(manifest.vocab)).await? {
+		let params = match base.resolve(&common.base()?, at, (&file.model.config(manifest.vocab), None)).await? {
 			RunStart::Given { params, .. } => params,
 			RunStart::Seed => return Err(CliError::Invalid("--base names a checkpoint: a folder, its root, or RUN:ROUND".into())),
 		};
-		file.train.adapter.as_mut().ok_or_else(none)?.base = Some(params);
-		Ok(())
+		Ok(file.set_base(params)?)
 	}
 }
 

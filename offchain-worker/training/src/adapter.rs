@@ -14,7 +14,7 @@ const A: &str = ".lora_A.weight";
 /// bits. A model with these weights gives other bits than the adapter beside it, which multiplies in another order.
 ///
 /// # Errors
-/// [`ExportError::Parameters`] for parameters of another model or adapter, [`ExportError::Config`] for one that is refused.
+/// [`ExportError::Parameters`] for parameters of another model or adapter, [`ExportError::Config`] for one that is refused, [`ExportError::Projection`].
 pub fn merge(exec: &Exec, model: &ModelConfig, adapter: &Adapter, trained: &[f32], params: &mut [f32]) -> Result<(), ExportError> {
 	let (whole, layout) = (ParamLayout::new(model).map_err(ExportError::Config)?, of(model, adapter)?);
 	for (layout, found) in [(&whole, params.len()), (&layout, trained.len())] {
@@ -23,7 +23,8 @@ pub fn merge(exec: &Exec, model: &ModelConfig, adapter: &Adapter, trained: &[f32
 		}
 	}
 	for [a, b] in layout.tensors().as_chunks::<2>().0 {
-		let Some(weight) = projection(a).and_then(|name| whole.get(&format!("{name}.weight"))) else { continue };
+		let unknown = || ExportError::Projection(a.name.clone());
+		let weight = projection(a).and_then(|name| whole.get(&format!("{name}.weight"))).ok_or_else(unknown)?;
 		let mut scaled = trained[b.range()].to_vec();
 		exec.scale(&mut scaled, adapter.scale());
 		let dims = MatDims { m: weight.rows, n: weight.cols, k: a.rows };
@@ -34,7 +35,7 @@ pub fn merge(exec: &Exec, model: &ModelConfig, adapter: &Adapter, trained: &[f32
 
 /// The layout of the parameters of `adapter` beside `model`.
 pub(crate) fn of(model: &ModelConfig, adapter: &Adapter) -> Result<ParamLayout, ExportError> {
-	ParamLayout::of_adapter(model, *adapter).map_err(ExportError::Config)
+	ParamLayout::of(model, Some(*adapter)).map_err(ExportError::Config)
 }
 
 /// Name of the projection that the A `tensor` belongs to.

@@ -58,6 +58,9 @@ pub enum ExportError {
 		/// The number.
 		value: f32,
 	},
+	/// A tensor of an adapter is of no projection of its model.
+	#[error("{0} is of no projection of the model: the layout of adapters is another one than this program exports")]
+	Projection(String),
 	/// The model is refused.
 	#[error("the model is refused: {0:?}")]
 	Config(neuroshard_graph::ConfigError),

@@ -37,8 +37,7 @@ impl RoundLeaves {
 	/// # Errors
 	/// A model that the chain would refuse.
 	pub fn of(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
-		let leaves = |layout: ParamLayout| u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge);
-		let (vector, delta) = (leaves(ParamLayout::trained(model, train)?)?, leaves(ParamLayout::of_deltas(model, train)?)?);
+		let (vector, delta) = (leaves_of(&ParamLayout::trained(model, train)?)?, leaves_of(&ParamLayout::of_deltas(model, train)?)?);
 		Ok(Self { vector, delta, residual: train.leaves_residual() })
 	}
 
@@ -47,6 +46,10 @@ impl RoundLeaves {
 		let vectors = if self.residual { 3 } else { 2 };
 		blob_bytes(self.vector).saturating_mul(vectors).saturating_add(blob_bytes(self.delta).saturating_mul(deltas))
 	}
+}
+
+fn leaves_of(layout: &ParamLayout) -> Result<u32, ConfigError> {
+	u32::try_from(layout.tile_count()).map_err(|_| ConfigError::TooLarge)
 }
 
 /// A blob with the hashes of its leaves.
@@ -69,6 +72,8 @@ pub struct DiskNeed {
 	pub round: u64,
 	/// All shards of the dataset.
 	pub shards: u64,
+	/// The model that an adapter is beside; 0 where a model is trained.
+	pub base: u64,
 	/// Blocks for which a round is kept.
 	pub kept_for: BlockNumber,
 }
@@ -80,11 +85,16 @@ impl DiskNeed {
 	/// A model that the chain would refuse.
 	pub fn new(model: &ModelConfig, train: &TrainConfig, members: u32, shape: &DatasetShape, terms: &Terms) -> Result<Self, ConfigError> {
 		let leaves = RoundLeaves::of(model, train)?;
+		let base = match train.adapter {
+			Some(_) => blob_bytes(leaves_of(&ParamLayout::new(model)?)?),
+			None => 0,
+		};
 		let shard = TokenWidth::of(model.vocab, train.masked).chunks(shape.tokens_per_shard);
 		Ok(Self {
 			delta: blob_bytes(leaves.delta),
 			round: leaves.bytes(members.into()),
 			shards: blob_bytes(shard).saturating_mul(shape.shard_count.into()),
+			base,
 			kept_for: kept_for(terms),
 		})
 	}
@@ -104,12 +114,17 @@ impl DiskNeed {
 
 	/// All that there is at once where a round takes `blocks` blocks.
 	pub fn total(&self, blocks: BlockNumber) -> u64 {
-		self.round.saturating_mul(self.rounds(blocks)).saturating_add(self.shards)
+		self.round.saturating_mul(self.rounds(blocks)).saturating_add(self.shards).saturating_add(self.base)
 	}
 
 	/// The fewest blocks that a round may take so that all fits into `limit` bytes; `None` if it never does.
 	pub fn shortest_round(&self, limit: u64) -> Option<BlockNumber> {
-		let rounds = limit.checked_sub(self.shards)?.checked_div(self.round)?.checked_sub(BESIDE).filter(|rounds| *rounds > 0)?;
+		let rounds = limit
+			.checked_sub(self.shards)?
+			.checked_sub(self.base)?
+			.checked_div(self.round)?
+			.checked_sub(BESIDE)
+			.filter(|rounds| *rounds > 0)?;
 		Some(self.kept_for.div_ceil(u32::try_from(rounds).unwrap_or(u32::MAX)).max(1))
 	}
 }
@@ -117,6 +132,7 @@ impl DiskNeed {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_types::{Adapter, Projection, F32};
 
 	/// Defaults where a chain spec says nothing.
 	const TERMS: Terms = Terms { window: 28_800, clock: 4_800, extension: 600, bond: 0, most_games: 32 };
@@ -156,6 +172,18 @@ mod tests {
 		assert_eq!(need.shortest_round(need.total(65_500)), Some(65_500));
 		assert_eq!(need.shortest_round(need.total(65_500) - 1), None);
 		assert_eq!(need.shortest_round(u64::MAX), Some(1));
+	}
+
+	#[test]
+	fn an_adapter_takes_the_model_that_it_is_beside_once() {
+		let adapter = Adapter { base: [0; 32], rank: 32, alpha: F32::new(1.0), projections: [Projection::Q].into_iter().collect() };
+		let train = TrainConfig { adapter: Some(adapter), ..TrainConfig::tiny() };
+		let need = DiskNeed::new(&model(), &train, 8, &SHAPE, &TERMS).unwrap();
+		// In each of 8 layers A and B of 12 tiles each.
+		assert_eq!((need.delta, need.base), (8 * 24 * 4_128, 13_668 * 4_128));
+		assert_eq!(need.total(200), 330 * 10 * 192 * 4_128 + 13_209_600 + 56_421_504);
+		assert_eq!(need.shortest_round(need.total(65_500)), Some(65_500));
+		assert_eq!(need.shortest_round(need.total(65_500) - 1), None);
 	}
 
 	#[test]

@@ -133,8 +133,8 @@ mod errors {
 		/// The family has as many cohorts as can be. Wait until one ends, or found another family.
 		FamilyFull,
 		/// The checkpoint that the run is to start from does not have the root that is stated, or the run and round that it is to be of do not start from its
-		/// parameters and momentum, or the chain does not have that round's checkpoint any more. Name one that the view function `record` or `run` shows, or no
-		/// run.
+		/// parameters and momentum, or the chain does not have that round's checkpoint any more, or one of both trains an adapter that the other one does not.
+		/// Name one that the view function `record` or `run` shows, of a run with the same adapter but for alpha, or no run.
 		WrongStart,
 		/// The dataset is masked and `train.masked` says that it is not, or the other way round. Take it from the dataset's manifest; the view function
 		/// `Dataset::dataset` shows it.

@@ -172,12 +172,15 @@ impl<T: Config> Pallet<T> {
 		Ok(())
 	}
 
-	/// Checks that the checkpoint that a run is to start from has the root that its configuration states, and is that of the run that this names.
+	/// Checks that the checkpoint that a run is to start from has the root that its configuration states, and is that of the run that this names, which trains
+	/// the same.
 	fn check_start(config: &RunConfig) -> Result<(), Error<T>> {
 		let RunStart::Given { of, .. } = config.start else { return Ok(()) };
 		ensure!(config.start.root(0, 0) == Some(config.genesis_root), Error::<T>::WrongStart);
 		let Some((other, round)) = of else { return Ok(()) };
 		let run = Runs::<T>::get(other).ok_or(Error::<T>::UnknownRun)?;
+		let [mine, theirs] = [config, &run.config].map(|config| config.train.adapter.map(|adapter| adapter.place()));
+		ensure!(mine == theirs, Error::<T>::WrongStart);
 		let checkpoint = match round.checked_sub(1) {
 			None => Some(run.config.genesis_root),
 			Some(before) => Records::<T>::get(other, before).filter(|record| !record.fallen).map(|record| record.checkpoint),

@@ -533,20 +533,25 @@ fn who_says_to_have_taken_more_steps_loses() {
 	assert_ne!(record.end, End::Ruled(Ruling::Unfounded));
 }
 
-/// As [`Round::small`], with deltas that are sent as `code`.
-fn coded_round(code: Code) -> Round {
-	let Round { model, train, .. } = Round::small();
-	Round::new(model, TrainConfig { aggregator: sent_as(code).aggregator, ..train })
+/// [`Round::small`] and rounds of adapters, with deltas that are sent as any code.
+fn coded_rounds() -> impl Iterator<Item = (Code, Round)> {
+	let of = |code: Code, Round { model, train, beside, .. }: Round| {
+		let train = TrainConfig { aggregator: sent_as(code).aggregator, ..train };
+		(code, Round { beside, ..Round::new(model, train) })
+	};
+	every_code()
+		.into_iter()
+		.flat_map(move |code| [Round::small(), Round::of_adapter(8), Round::of_adapter(40)].map(|round| of(code, round)))
 }
 
 #[test]
 fn a_mistake_in_a_code_or_its_residual_is_decided_at_that_operator() {
-	for code in every_code() {
-		let round = coded_round(code);
+	for (code, round) in coded_rounds() {
 		let setting = round.setting(round.corpus());
-		let residual = code.decay().map(|_| lively_theta(&ParamLayout::new(&round.model).unwrap(), 9));
+		let layout = ParamLayout::trained(&round.model, &round.train).unwrap();
+		let residual = code.decay().map(|_| lively_theta(&layout, 9));
 		let honest_story = || round.story().with_residual(residual.clone());
-		let before = residual.as_ref().map(|residual| tensors_root(&ParamLayout::new(&round.model).unwrap(), residual, 1));
+		let before = residual.as_ref().map(|residual| tensors_root(&layout, residual, 1));
 		let (mut roots, delta) = round.reveal(&mut honest_story()).unwrap();
 		roots.extend(before.into_iter().chain(honest_story().residual().unwrap().map(|(_, root)| root)));
 		assert_eq!(roots.len() as u32, round.train.revealed_roots());
@@ -575,11 +580,11 @@ fn a_mistake_in_a_code_or_its_residual_is_decided_at_that_operator() {
 
 #[test]
 fn an_honest_code_wins_against_a_challenger_who_doubts_it() {
-	for code in every_code() {
-		let round = coded_round(code);
+	for (_, round) in coded_rounds() {
 		let setting = round.setting(round.corpus());
 		let (mut roots, delta) = round.reveal(&mut round.story()).unwrap();
-		let zeros = tensors_root(&ParamLayout::new(&round.model).unwrap(), &vec![0.0; round.theta.len()], 1);
+		let layout = ParamLayout::trained(&round.model, &round.train).unwrap();
+		let zeros = tensors_root(&layout, &vec![0.0; round.theta.len()], 1);
 		roots.extend(round.story().residual().unwrap().into_iter().flat_map(|(_, root)| [zeros, root]));
 		for seed in 0..20 {
 			let first = open_work(&setting, &roots, delta, Doubt::Delta).unwrap();
@@ -842,8 +847,10 @@ impl Outer {
 		let simple = [Aggregator::Mean, Aggregator::TrimmedMean { trim: 1 }];
 		let every = simple.into_iter().chain(every_rule().into_iter().map(Aggregator::Robust)).chain(every_compressed());
 		let aggregator = every.collect::<Vec<_>>()[rule];
-		let train = TrainConfig { aggregator, outer_lr: F32::new(0.7), outer_beta: F32::new(0.9), ..TrainConfig::tiny() };
-		let layout = ParamLayout::new(&model).unwrap();
+		// Of a model, or of an adapter with less than a tile's rows or more.
+		let adapter = [None, Some(8), Some(40)][seed as usize % 3].map(|rank| common::adapter([0; 32], rank, Projections::ALL));
+		let train = TrainConfig { aggregator, adapter, outer_lr: F32::new(0.7), outer_beta: F32::new(0.9), ..TrainConfig::tiny() };
+		let layout = ParamLayout::trained(&model, &train).unwrap();
 		let mut random = Lcg(seed);
 		let mut vectors: Vec<Vec<f32>> = (0..8).map(|_| lively_theta(&layout, u64::from(random.next()))).collect();
 		vectors.iter_mut().skip(2).for_each(|delta| *delta = sent(&train, &layout, delta));
@@ -909,7 +916,7 @@ fn the_outer_story_is_what_aggregation_and_outer_step_give() {
 	let [mut params, mut momentum] = [case.vectors[0].clone(), case.vectors[1].clone()];
 	let deltas: Vec<&[f32]> = case.steps[0].iter().map(|&vector| case.vectors[vector].as_slice()).collect();
 	let mut gradient = vec![0.0; params.len()];
-	let (layout, exec) = (ParamLayout::new(&case.model).unwrap(), Exec::new(1).unwrap());
+	let (layout, exec) = (ParamLayout::trained(&case.model, &case.train).unwrap(), Exec::new(1).unwrap());
 	aggregate(&exec, &layout.tiling(), &deltas, &[], case.train.aggregator, &mut gradient).unwrap();
 	outer_step(&exec, &mut params, &mut momentum, &gradient, 0.7, 0.9).unwrap();
 	let roots = [&params, &momentum].map(|vector| tensors_root(&layout, vector, 1));

@@ -355,7 +355,7 @@ fn what_cannot_be_read_is_refused_and_changes_nothing() {
 /// An adapter of so many ranks, and its parameters, of which B is not zero.
 fn adapter(model: &ModelConfig, rank: u32, projections: Projections, seed: u64) -> (Adapter, Vec<f32>) {
 	let adapter = Adapter { base: [0; 32], rank, alpha: F32::new(8.0), projections };
-	let len = ParamLayout::of_adapter(model, adapter).unwrap().len();
+	let len = ParamLayout::of(model, Some(adapter)).unwrap().len();
 	let numbers = random_tokens(len, 2_001, seed);
 	(adapter, numbers.into_iter().map(|number| (number as f32 - 1_000.0) / 5_000.0).collect())
 }
@@ -374,7 +374,7 @@ fn beside(inference: &mut Inference, adapter: Option<&Arc<PackedAdapter>>, text:
 
 /// The weights with the adapter merged, in f64.
 fn merged(model: &ModelConfig, theta: &[f32], (adapter, params): &(Adapter, Vec<f32>)) -> Vec<f64> {
-	let (whole, layout) = (ParamLayout::new(model).unwrap(), ParamLayout::of_adapter(model, *adapter).unwrap());
+	let (whole, layout) = (ParamLayout::new(model).unwrap(), ParamLayout::of(model, Some(*adapter)).unwrap());
 	let mut merged: Vec<f64> = theta.iter().map(|&value| value.into()).collect();
 	for [a, b] in layout.tensors().as_chunks::<2>().0 {
 		let weight = whole.get(&a.name.replace(".lora_A", "")).unwrap();

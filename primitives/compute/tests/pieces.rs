@@ -17,7 +17,7 @@ use neuroshard_graph::{
 	graph::Op,
 	merkle::merkle_root,
 	resume::{Leaves, NUMBERS},
-	tiles, Aggregator, Class, ModelConfig, ParamLayout, Robust, Rule, TrainConfig, F32,
+	tiles, Adapter, Aggregator, Class, ModelConfig, ParamLayout, Projections, Robust, Rule, TrainConfig, F32,
 };
 use neuroshard_kernels::num::canon_bits;
 use std::{collections::BTreeSet, sync::Arc};
@@ -192,12 +192,21 @@ fn of_deltas_and_outer_steps() {
 
 #[test]
 fn of_codes_and_residuals() {
+	of_codes_of(None);
+}
+
+#[test]
+fn of_codes_and_residuals_of_adapters() {
+	[8, 40].into_iter().for_each(|rank| of_codes_of(Some(adapter([0; 32], rank, Projections::ALL))));
+}
+
+fn of_codes_of(adapter: Option<Adapter>) {
 	let (model, exec) = (tiny_model(), Arc::new(Exec::new(2).unwrap()));
-	let layout = ParamLayout::new(&model).unwrap();
+	let layout = ParamLayout::of(&model, adapter).unwrap();
 	let vectors = noise(&layout, 3);
 	let ends = [vectors[0].as_slice(), &vectors[1]];
 	for code in every_code() {
-		let train = sent_as(code);
+		let train = TrainConfig { adapter, ..sent_as(code) };
 		let residual = code.decay().map(|_| vectors[2].as_slice());
 		let trace = Trace::delta(&exec, &model, &train, ends, residual).unwrap();
 		every_tile_is_what_its_pieces_give(&trace);
@@ -224,13 +233,22 @@ fn of_codes_and_residuals() {
 
 #[test]
 fn of_outer_steps_on_codes() {
-	let (model, exec) = (tiny_model(), Arc::new(Exec::new(2).unwrap()));
-	let layout = ParamLayout::new(&model).unwrap();
+	of_outer_steps_on_codes_of(None);
+}
+
+#[test]
+fn of_outer_steps_on_codes_of_adapters() {
+	[8, 40].into_iter().for_each(|rank| of_outer_steps_on_codes_of(Some(adapter([0; 32], rank, Projections::ALL))));
+}
+
+fn of_outer_steps_on_codes_of(adapter: Option<Adapter>) {
+	let (model, exec) = (ModelConfig { layers: 1, ..tiny_model() }, Arc::new(Exec::new(2).unwrap()));
+	let layout = ParamLayout::of(&model, adapter).unwrap();
 	let vectors = noise(&layout, 7);
 	let aggregators = every_compressed();
 	assert_eq!(aggregators.len(), 5 * 18 - 3 * 4, "three codes do not go with the rules that sort");
 	for aggregator in aggregators {
-		let train = TrainConfig { aggregator, ..tiny_train() };
+		let train = TrainConfig { aggregator, adapter, ..tiny_train() };
 		let sent: Vec<Vec<f32>> = vectors[2..].iter().map(|delta| sent(&train, &layout, delta)).collect();
 		let inputs: Vec<&[f32]> = sent.iter().map(Vec::as_slice).collect();
 		let steps = steps_behind(aggregator, inputs.len());

@@ -11,7 +11,8 @@ use scale_info::TypeInfo;
 pub const ARITHMETIC_VERSION: u16 = 1;
 
 /// Most layers of a model of any family. A training step of a few more of them, however narrow, has more nodes than the protocol judges; but every
-/// move of a dispute makes a plan on chain, of all stages of all layers, and pays for the largest. See [`Family::most_layers`].
+/// move of a dispute makes a plan on chain, of all stages of all layers, and pays for the largest. See [`Family::most_layers`]; of an adapter's plans the
+/// stages are counted.
 pub const MAX_LAYERS: u32 = 128;
 
 /// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
@@ -426,6 +427,11 @@ impl Adapter {
 		// Ranks up to 256 are exact.
 		self.alpha.get() / self.rank as f32
 	}
+
+	/// What parameters of an adapter mean something for: all of it but alpha, with which training may go on as with another learning rate.
+	pub const fn place(&self) -> ([u8; 32], u32, Projections) {
+		(self.base, self.rank, self.projections)
+	}
 }
 
 impl Projection {
@@ -559,8 +565,11 @@ pub enum ConfigError {
 	)]
 	Heads,
 	/// `batch * heads * seq_len^2` exceeds 2^28, `batch * seq_len` 2^22, or `batch * seq_len * heads` 2^22 where heads are normalised; or the step
-	/// would have more than 8,192 nodes or the model more than 2^31 parameters or layers than its family has.
-	#[error("the model or the batch is too large; use fewer sequences, shorter ones, or a smaller model")]
+	/// would have more than 8,192 nodes, or with an adapter more stages than any without; or the model or its adapter more than 2^31 parameters, or the
+	/// model more layers than its family has.
+	#[error(
+		"the model, the batch or the adapter is too large; use fewer sequences, shorter ones, a smaller model, or an adapter of fewer projections or ranks"
+	)]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.
 	#[error("this build does not implement the configuration's arithmetic version")]

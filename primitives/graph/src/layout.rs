@@ -137,6 +137,7 @@ impl Part {
 		let part = match self.kind {
 			ParamKind::AdapterIn => ".lora_A.weight",
 			ParamKind::AdapterOut => ".lora_B.transposed",
+			ParamKind::Linear | ParamKind::ResidualLinear => ".weight",
 			_ => "",
 		};
 		match (self.layer, self.label) {
@@ -152,26 +153,29 @@ impl Part {
 /// Those of [`ModelConfig::validate`].
 pub(crate) fn parts(model: &ModelConfig) -> Result<impl Iterator<Item = Part>, ConfigError> {
 	model.validate()?;
-	let (vocab, dim, ffn, q, kv, head, family) =
-		(model.vocab, model.dim, model.ffn, model.q_dim(), model.kv_dim(), model.head_dim(), model.family);
+	let (vocab, dim, q, kv, head, family) = (model.vocab, model.dim, model.q_dim(), model.kv_dim(), model.head_dim(), model.family);
 	let part = |label, rows, cols, kind| Part { layer: None, label, rows, cols, kind };
+	let weight = |which, kind| {
+		let (label, rows, cols) = projection(model, which);
+		Some(part(label, rows, cols, kind))
+	};
 	let bias = |label, cols| family.has_biases().then_some(part(label, 1, cols, ParamKind::Bias));
 	let head_norm = |label| family.has_head_norms().then_some(part(label, 1, head, ParamKind::Norm));
 	let layer = [
 		Some(part("input_layernorm.weight", 1, dim, ParamKind::Norm)),
-		Some(part("self_attn.q_proj.weight", q, dim, ParamKind::Linear)),
+		weight(Projection::Q, ParamKind::Linear),
 		bias("self_attn.q_proj.bias", q),
-		Some(part("self_attn.k_proj.weight", kv, dim, ParamKind::Linear)),
+		weight(Projection::K, ParamKind::Linear),
 		bias("self_attn.k_proj.bias", kv),
-		Some(part("self_attn.v_proj.weight", kv, dim, ParamKind::Linear)),
+		weight(Projection::V, ParamKind::Linear),
 		bias("self_attn.v_proj.bias", kv),
-		Some(part("self_attn.o_proj.weight", dim, q, ParamKind::ResidualLinear)),
+		weight(Projection::O, ParamKind::ResidualLinear),
 		head_norm("self_attn.q_norm.weight"),
 		head_norm("self_attn.k_norm.weight"),
 		Some(part("post_attention_layernorm.weight", 1, dim, ParamKind::Norm)),
-		Some(part("mlp.gate_proj.weight", ffn, dim, ParamKind::Linear)),
-		Some(part("mlp.up_proj.weight", ffn, dim, ParamKind::Linear)),
-		Some(part("mlp.down_proj.weight", dim, ffn, ParamKind::ResidualLinear)),
+		weight(Projection::Gate, ParamKind::Linear),
+		weight(Projection::Up, ParamKind::Linear),
+		weight(Projection::Down, ParamKind::ResidualLinear),
 	];
 	let layers =
 		(0..model.layers).flat_map(move |number| layer.into_iter().flatten().map(move |part| Part { layer: Some(number), ..part }));
@@ -182,7 +186,7 @@ pub(crate) fn parts(model: &ModelConfig) -> Result<impl Iterator<Item = Part>, C
 }
 
 /// Where a projection stands in a layer, and its rows and columns.
-fn projection(model: &ModelConfig, projection: Projection) -> (&'static str, u32, u32) {
+pub(crate) fn projection(model: &ModelConfig, projection: Projection) -> (&'static str, u32, u32) {
 	let (dim, ffn, q, kv) = (model.dim, model.ffn, model.q_dim(), model.kv_dim());
 	match projection {
 		Projection::Q => ("self_attn.q_proj", q, dim),
@@ -195,7 +199,7 @@ fn projection(model: &ModelConfig, projection: Projection) -> (&'static str, u32
 	}
 }
 
-/// The tensors of an adapter of `model` in the order of [`ParamLayout::trained`].
+/// The tensors of an adapter of `model` in the order of [`ParamLayout::of`].
 fn adapter_parts(model: &ModelConfig, adapter: Adapter) -> impl Iterator<Item = Part> + '_ {
 	(0..model.layers).flat_map(move |layer| {
 		adapter.projections.iter().flat_map(move |which| {
@@ -206,20 +210,14 @@ fn adapter_parts(model: &ModelConfig, adapter: Adapter) -> impl Iterator<Item = 
 	})
 }
 
-/// The tensors that are trained, in the order of [`ParamLayout::trained`].
+/// The tensors of what is trained, `model` or `adapter` beside it, in the order of [`ParamLayout::of`].
 ///
 /// # Errors
 /// Those of [`ModelConfig::validate`], and of [`Adapter::validate`].
-pub(crate) fn trained_parts(model: &ModelConfig, train: &TrainConfig) -> Result<Vec<Part>, ConfigError> {
-	match train.adapter {
-		None => Ok(parts(model)?.collect()),
-		Some(adapter) => valid_adapter_parts(model, adapter),
-	}
-}
-
-fn valid_adapter_parts(model: &ModelConfig, adapter: Adapter) -> Result<Vec<Part>, ConfigError> {
+pub(crate) fn trained_parts(model: &ModelConfig, adapter: Option<Adapter>) -> Result<Vec<Part>, ConfigError> {
+	let Some(adapter) = adapter else { return Ok(parts(model)?.collect()) };
 	model.validate()?;
-	adapter.validate()?;
+	adapter.validate(model)?;
 	Ok(adapter_parts(model, adapter).collect())
 }
 
@@ -240,33 +238,33 @@ impl ParamLayout {
 	/// # Errors
 	/// Those of [`ModelConfig::validate`].
 	pub fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
-		Self::of(parts(model)?)
+		Self::from_parts(parts(model)?)
 	}
 
-	/// Lays out what is trained: the parameters of `model`, or those of an adapter. Of that for each layer, and in it for each projection in the order of
+	/// Lays out what `train` trains: see [`ParamLayout::of`].
+	///
+	/// # Errors
+	/// Those of [`ParamLayout::of`].
+	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+		Self::of(model, train.adapter)
+	}
+
+	/// Lays out the parameters of `model`, or those of `adapter` beside it. Of that for each layer, and in it for each projection in the order of
 	/// [`Projection`], A and then B.
 	///
 	/// # Errors
-	/// Those of [`ModelConfig::validate`], and [`ConfigError::Adapter`].
-	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
-		Self::of(trained_parts(model, train)?)
+	/// Those of [`ModelConfig::validate`], and of [`Adapter::validate`].
+	pub fn of(model: &ModelConfig, adapter: Option<Adapter>) -> Result<Self, ConfigError> {
+		Self::from_parts(trained_parts(model, adapter)?)
 	}
 
-	/// Lays out the parameters of `adapter` beside `model`: see [`ParamLayout::trained`].
-	///
-	/// # Errors
-	/// Those of [`ParamLayout::trained`].
-	pub fn of_adapter(model: &ModelConfig, adapter: Adapter) -> Result<Self, ConfigError> {
-		Self::of(valid_adapter_parts(model, adapter)?)
-	}
-
-	fn of(parts: impl IntoIterator<Item = Part>) -> Result<Self, ConfigError> {
+	fn from_parts(parts: impl IntoIterator<Item = Part>) -> Result<Self, ConfigError> {
 		let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
 		let mut layout = Self { tensors: Vec::new(), len: 0 };
 		for part in parts {
 			let (rows, cols) = (size(part.rows)?, size(part.cols)?);
 			let tensor = ParamTensor { name: part.name(), rows, cols, offset: layout.len, kind: part.kind };
-			// At most 2^31 elements: `ModelConfig::validate` has seen to it.
+			// At most 2^31 elements: `ModelConfig::validate` or `Adapter::validate` has seen to it.
 			layout.len += tensor.len();
 			layout.tensors.push(tensor);
 		}

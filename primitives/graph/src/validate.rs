@@ -4,9 +4,10 @@
 
 use crate::{
 	config::{
-		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig,
-		ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
+		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, ARITHMETIC_VERSION,
+		F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
 	},
+	layout::projection,
 	plan::Plan,
 };
 
@@ -18,7 +19,7 @@ pub const MAX_TRAINED_VOCAB: u32 = 1 << 18;
 const MAX_VOCAB: u32 = 1 << 20;
 /// Longest sequence that the RoPE tables' range reduction covers.
 const MAX_POSITIONS: u32 = 1 << 20;
-/// Most parameters of a model.
+/// Most parameters of a model, and of an adapter.
 const MAX_PARAMETERS: u64 = 1 << 31;
 /// Most attention probabilities of one layer and step.
 pub(crate) const MAX_PROBABILITIES: u64 = 1 << 28;
@@ -200,7 +201,7 @@ impl TrainConfig {
 		if !(1..=self.inner_steps).contains(&self.least_steps()) {
 			return Err(ConfigError::LeastSteps);
 		}
-		self.adapter.map_or(Ok(()), |adapter| adapter.validate())?;
+		self.adapter.map_or(Ok(()), |adapter| adapter.validate(model))?;
 		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
 			.into_iter()
 			.try_fold(1u64, |product, factor| product.checked_mul(u64::from(factor)));
@@ -318,27 +319,28 @@ impl TrainConfig {
 }
 
 impl Adapter {
-	/// Accepts an adapter of any model.
+	/// Accepts an adapter of `model`.
 	///
 	/// # Errors
-	/// [`ConfigError::Adapter`].
-	pub fn validate(&self) -> Result<(), ConfigError> {
+	/// [`ConfigError::Adapter`]; [`ConfigError::TooLarge`] for more parameters than a model may have.
+	pub fn validate(&self, model: &ModelConfig) -> Result<(), ConfigError> {
 		let good = (1..=MAX_RANK).contains(&self.rank) && self.projections.is_valid();
-		match good && within(self.alpha, f32::MIN_POSITIVE, 1e6).is_ok() {
+		if !good || within(self.alpha, f32::MIN_POSITIVE, 1e6).is_err() {
+			return Err(ConfigError::Adapter);
+		}
+		match self.parameters(model) <= MAX_PARAMETERS {
 			true => Ok(()),
-			false => Err(ConfigError::Adapter),
+			false => Err(ConfigError::TooLarge),
 		}
 	}
 
 	/// Its parameters; saturates.
 	pub fn parameters(&self, model: &ModelConfig) -> u64 {
-		let [dim, q, kv, ffn, layers, rank] = [model.dim, model.q_dim(), model.kv_dim(), model.ffn, model.layers, self.rank].map(u64::from);
-		let sides = self.projections.iter().map(|projection| match projection {
-			Projection::Q | Projection::O => dim.saturating_add(q),
-			Projection::K | Projection::V => dim.saturating_add(kv),
-			Projection::Gate | Projection::Up | Projection::Down => dim.saturating_add(ffn),
+		let sides = self.projections.iter().map(|which| {
+			let (_, rows, cols) = projection(model, which);
+			u64::from(rows).saturating_add(cols.into())
 		});
-		sides.fold(0, u64::saturating_add).saturating_mul(layers).saturating_mul(rank)
+		sides.fold(0, u64::saturating_add).saturating_mul(model.layers.into()).saturating_mul(self.rank.into())
 	}
 
 	/// Tiles of its tensors; saturates. Only those of a rank that is a multiple of 32 are full.

@@ -5,9 +5,10 @@
 mod common;
 
 use codec::Encode;
-use common::{other_families, tiny_model, tiny_train};
+use common::{adapter, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
-	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, ParamKind, ParamLayout, Robust, RopeScaling, Rule, TrainConfig, F32,
+	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, ParamKind, ParamLayout, Projection, Projections, Robust, RopeScaling,
+	Rule, TrainConfig, F32,
 };
 
 fn model_error(change: impl FnOnce(&mut ModelConfig)) -> Option<ConfigError> {
@@ -272,6 +273,31 @@ fn layout_follows_hugging_face_and_counts_every_parameter() {
 	assert_eq!(untied.parameters(), layout.len() as u64);
 	// 4 tiles of embedding and of head; norms 2; q, o 4; k, v 2; gate, up, down 6.
 	assert_eq!(layout.tile_count(), 4 + 2 * (2 * 2 + 2 * 4 + 2 * 2 + 3 * 6) + 2 + 4);
+}
+
+#[test]
+fn an_adapter_has_as_many_parameters_as_its_layout_and_two_thirds_of_its_models_operations() {
+	let train = tiny_train();
+	for model in other_families() {
+		for projections in Projection::ALL.map(|which| [which].into_iter().collect()).into_iter().chain([Projections::ALL]) {
+			let adapter = adapter(40, projections);
+			assert_eq!(adapter.parameters(&model), ParamLayout::of(&model, Some(adapter)).unwrap().len() as u64, "{projections:?}");
+			let beside = TrainConfig { adapter: Some(adapter), ..train.clone() };
+			let per_token = 4 * model.parameters() + 6 * adapter.parameters(&model) + 6 * 2 * u64::from(model.q_dim()) * 33;
+			assert_eq!(beside.flops_per_round(&model), u128::from(384 * per_token));
+		}
+	}
+}
+
+#[test]
+fn an_adapter_has_no_more_parameters_than_a_model_may_have() {
+	let model = ModelConfig { vocab: 32, dim: 32, heads: 1, kv_heads: 1, ffn: 65_536, layers: 64, ..tiny_model() };
+	let of = |rank| adapter(rank, [Projection::Gate, Projection::Up, Projection::Down].into_iter().collect());
+	// 64 layers of three times 32 + 65,536 numbers for each rank: 2^31 are 170.6 ranks.
+	assert_eq!(ParamLayout::of(&model, Some(of(170))).unwrap().len(), 64 * 3 * 65_568 * 170);
+	assert_eq!(ParamLayout::of(&model, Some(of(171))), Err(ConfigError::TooLarge));
+	let train = TrainConfig { adapter: Some(of(171)), ..tiny_train() };
+	assert_eq!((model.validate(), train.validate(&model)), (Ok(()), Err(ConfigError::TooLarge)));
 }
 
 #[test]

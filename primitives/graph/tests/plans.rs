@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{every_rule, other_families, tiny_model, tiny_train};
+use common::{adapter, every_rule, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
-	graph::{Op, Place, RowSlice, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
+	graph::{Op, Place, RowSlice, Stage, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	plan::Plan,
-	Aggregator, Class, ConfigError, Family, ModelConfig, Robust, Rule, TrainConfig, F32, MAX_TRAINED_VOCAB,
+	Aggregator, Class, ConfigError, Family, ModelConfig, Projection, Robust, Rule, TrainConfig, F32, MAX_TRAINED_VOCAB,
 };
 use std::collections::HashMap;
 
@@ -241,6 +241,43 @@ fn no_plan_has_more_stages_than_that_of_the_deepest_llama() {
 	for family in [Family::Qwen2, Family::Qwen3] {
 		let [others_training, others_outer, others_reading] = count(family);
 		assert!(others_training <= training && others_outer <= outer && others_reading <= reading, "{family:?}");
+	}
+}
+
+/// What making a plan takes: its stages, what they read, what they write, and its tensors.
+fn counts(plan: &Plan) -> [usize; 4] {
+	let all = |of: fn(&Plan, &Stage) -> usize| plan.stages().iter().map(|stage| of(plan, stage)).sum();
+	[plan.stages().len(), all(|plan, stage| plan.inputs(stage).len()), all(|plan, stage| plan.outputs(stage).len()), plan.tensor_count()]
+}
+
+#[test]
+fn no_adapter_has_a_larger_plan_than_the_deepest_llama() {
+	let deep = |family: Family, layers| ModelConfig { family, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers, ..ModelConfig::tiny() };
+	let train = TrainConfig { batch: 1, ..tiny_train() };
+	let plans =
+		|model: &ModelConfig, train: &TrainConfig| [Plan::training(model, train), Plan::outer(model, train, 128)].map(Result::unwrap);
+	let most = plans(&deep(Family::Llama, 128), &train).map(|plan| counts(&plan));
+	// All 57 stages of a layer, and 23 beside them.
+	assert_eq!(most[0][0], 128 * 57 + 23);
+	for family in [Family::Llama, Family::Qwen2, Family::Qwen3] {
+		let deepest = (1..=7).flat_map(|count| [&Projection::ALL[..count], &Projection::ALL[7 - count..]]).map(|projections| {
+			let adapter = adapter(1, projections.iter().copied().collect());
+			let train = TrainConfig { adapter: Some(adapter), ..train.clone() };
+			let layers = (1..=family.most_layers()).rev().find(|&layers| train.validate(&deep(family, layers)).is_ok()).unwrap();
+			for (plan, most) in plans(&deep(family, layers), &train).iter().zip(most) {
+				let found = counts(plan);
+				assert!(found.iter().zip(most).all(|(found, most)| *found <= most), "{family:?} {projections:?}: {found:?} of {most:?}");
+			}
+			layers
+		});
+		let deepest: Vec<u32> = deepest.collect();
+		// By the number of projections, the first ones and the last ones.
+		let expected = match family {
+			Family::Llama => [128, 128, 123, 123, 105, 105, 92, 92, 82, 82, 73, 73, 67, 67],
+			Family::Qwen2 => [96, 96, 96, 96, 96, 96, 89, 89, 79, 79, 71, 71, 65, 65],
+			Family::Qwen3 => [104, 104, 104, 104, 94, 94, 84, 83, 75, 75, 68, 68, 62, 62],
+		};
+		assert_eq!(deepest, expected, "{family:?}");
 	}
 }
 

@@ -42,13 +42,17 @@ impl OperationUnits {
 	/// ```text
 	/// layers x (tokens of the round x (forward + backward) + tokens of a step x (sync + checkpoint) + held-out tokens x validation)
 	/// ```
+	///
+	/// With an adapter backward counts half: the model's weights have no gradients, which are as many operations as the gradients that go on to the
+	/// layer before.
 	pub fn of_round(&self, model: &ModelConfig, train: &TrainConfig, steps: u32) -> u128 {
 		let times = |tokens: u128, units: [u32; 2]| {
 			let [one, other] = units.map(u128::from);
 			tokens.saturating_mul(one.saturating_add(other))
 		};
 		let held_out = u128::from(train.validation_sequences).saturating_mul(train.seq_len.into());
-		let training = times(train.tokens_after(steps).into(), [self.forward, self.backward]);
+		let backward = if train.adapter.is_some() { self.backward / 2 } else { self.backward };
+		let training = times(train.tokens_after(steps).into(), [self.forward, backward]);
 		let exchange = times(train.tokens_per_step().into(), [self.sync, self.checkpoint]);
 		let validation = times(held_out, [self.validation, 0]);
 		let per_layer = training.saturating_add(exchange).saturating_add(validation);
@@ -59,6 +63,8 @@ impl OperationUnits {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use crate::{Adapter, F32};
+	use neuroshard_graph::Projections;
 
 	fn train(batch: u32, seq_len: u32, inner_steps: u32, validation_sequences: u32) -> TrainConfig {
 		TrainConfig { batch, seq_len, inner_steps, validation_sequences, ..TrainConfig::tiny() }
@@ -94,6 +100,16 @@ mod tests {
 		assert_eq!(units(OperationUnits { validation: 1_000, ..nothing }), 3 * 7 * 32);
 		let shorter = OperationUnits { forward: 1_000, sync: 1_000, ..nothing };
 		assert_eq!(shorter.of_round(&model, &train(2, 32, 5, 7), 2), 3 * (2 * 32 * 2 + 2 * 32), "of two of five steps");
+	}
+
+	#[test]
+	fn half_of_the_backward_pass_counts_where_an_adapter_is_trained() {
+		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+		let (model, train) = (ModelConfig { layers: 3, ..ModelConfig::tiny() }, train(2, 32, 5, 7));
+		let beside = TrainConfig { adapter: Some(adapter), ..train.clone() };
+		let units = |train: &TrainConfig| OperationUnits::default().of_round(&model, train, 5);
+		// 320 tokens in three layers: 2.5 units each, or 1.75.
+		assert_eq!(units(&train) - units(&beside), 3 * 320 * 3 / 4);
 	}
 
 	#[test]

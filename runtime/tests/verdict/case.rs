@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS},
 	tiles::{bytes_of, leaf_hash},
 	witness::state_hash,
-	Aggregator, ModelConfig, TrainConfig,
+	Adapter, Aggregator, ModelConfig, TrainConfig,
 };
 use neuroshard_runtime::kernels_api::{Claim, Game};
 use std::collections::BTreeMap;
@@ -281,7 +281,10 @@ impl Case {
 		};
 		let tile = if piece + 1 == pieces { after } else { [9; 32] };
 		let position = Position::PickPiece { site, target, leaf, tile, states: states.root() };
-		let game = Game { model: work.model.clone(), train: work.train.clone(), round: 3, start: [2; 32], claim };
+		let base = plan.base_vector().map(|vector| root(1, vector));
+		let adapter = work.train.adapter.map(|adapter| Adapter { base: base.unwrap_or_default(), ..adapter });
+		let train = TrainConfig { adapter, ..work.train.clone() };
+		let game = Game { model: work.model.clone(), train, round: 3, start: [2; 32], claim };
 		let op = plan.stages()[cell.stage as usize].op;
 		let case = Self { name: work.name, op, piece: (piece, pieces), data, game, position, action, witness: bytes };
 		assert_eq!(case.play(), Outcome::Decided(Ruling::Unfounded), "{op:?}, piece {piece} of {pieces}");

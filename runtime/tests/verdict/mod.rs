@@ -13,7 +13,7 @@ use neuroshard_graph::{
 	game::{GameError, Move, Outcome, Position, Ruling},
 	plan::Plan,
 	witness::MAX_WITNESS,
-	Aggregator, Code, Compressed, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Projections, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
 use neuroshard_types::dataset::MAX_VOCAB;
@@ -23,6 +23,9 @@ use std::{
 	collections::BTreeMap,
 	time::{Duration, Instant},
 };
+
+/// An adapter on all projections, of more than a tile's rows. What it is beside is made up with the rest.
+const ADAPTER: Adapter = Adapter { base: [0; 32], rank: 40, alpha: F32::new(16.0), projections: Projections::ALL };
 
 /// Calls whose median is printed.
 const CALLS: usize = 9;
@@ -147,6 +150,7 @@ fn works() -> Vec<Work> {
 	let (int8, int8_krum) = (sent(Code::Int8, 0.0, Rule::Mean), sent(Code::Int8, 2.0, Rule::MultiKrum { liars: 40 }));
 	let median_of_codes = sent(top(64, false), 2.0, Rule::Median);
 	let code = |name, train: &TrainConfig| Work { name, train: train.clone(), delta: true, ..step.clone() };
+	let adapted = TrainConfig { adapter: Some(ADAPTER), ..tokens.clone() };
 	let outer = |name, model: &ModelConfig, train: &TrainConfig| Work {
 		name,
 		model: model.clone(),
@@ -186,6 +190,7 @@ fn works() -> Vec<Work> {
 		},
 		Work { name: "biases", model: biased, ..step.clone() },
 		Work { name: "deep, biases", model: deep_biased, train: one.clone(), ..step.clone() },
+		Work { name: "adapter", model: ModelConfig { layers: 1, ..large.clone() }, train: adapted, ..step.clone() },
 		Work { name: "norms of heads", model: normed, train: tokens, ..step.clone() },
 		Work { name: "deep, narrow heads", model: narrow, train: few, ..step.clone() },
 		Work { name: "deep", model: deep, train: one, ..step.clone() },
@@ -292,10 +297,10 @@ fn the_largest_pieces_of_every_operator_are_judged_in_wasm_as_natively() {
 	for (name, Row { text, .. }) in &rows {
 		println!("{name:18} {text}; {} bytes", largest[name]);
 	}
-	// A training step has 38 operators, with those of biases and one where a dataset is masked; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
+	// A training step has 39 operators, with those of biases, one where a dataset is masked and one of adapters; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
 	// distances, each of two kinds, five kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
 	// Of codes there are two kinds, and what one of them leaves.
-	assert_eq!(rows.len(), 42 + 11 + 3, "{:?}", rows.keys());
+	assert_eq!(rows.len(), 43 + 11 + 3, "{:?}", rows.keys());
 }
 
 #[test]
@@ -313,8 +318,12 @@ fn a_plan_is_made_in_wasm_for_every_move() {
 		..ModelConfig::tiny()
 	};
 	let train = TrainConfig { batch: 8, seq_len: 256, ..TrainConfig::tiny() };
+	// As many stages as there may be of an adapter.
+	let adapted = TrainConfig { batch: 1, seq_len: 32, adapter: Some(ADAPTER), ..train.clone() };
+	let narrow = deepest(&ModelConfig { vocab: 1_024, dim: 32, heads: 1, kv_heads: 1, ffn: 32, ..usual.clone() }, &adapted);
 	let usual = Work { name: "13.8M", model: usual, train, deltas: None, delta: false, token: same_tile };
-	for work in works().into_iter().chain([usual]) {
+	let narrow = Work { name: "deep, adapter", model: narrow, train: adapted, ..usual.clone() };
+	for work in works().into_iter().chain([usual, narrow]) {
 		let plan = work.plan();
 		let (cell, piece) = questions(&work, &plan)[0];
 		let case = Case::new(&work, &plan, cell, piece, Data::Usual);

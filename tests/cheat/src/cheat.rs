@@ -23,11 +23,11 @@ pub enum Cheat {
 	WrongBase,
 	/// One wrong bit of one weight after one inner step.
 	BitFlip,
-	/// One wrong bit of the embeddings that one inner step takes for its tokens.
+	/// One wrong number of the embeddings that one inner step takes for its tokens.
 	WrongEmbedding,
-	/// One wrong bit of the gradient of the logits in one inner step.
+	/// One wrong number of the gradient of the logits in one inner step.
 	WrongLoss,
-	/// One wrong bit of the gradient of the embedding in one inner step.
+	/// One wrong number of the gradient of the embedding in one inner step, in a run that trains a model.
 	WrongScatter,
 	/// A checkpoint in which one delta counts twice, and another one not at all.
 	WrongAggregate,

@@ -50,7 +50,8 @@ pub enum Deed {
 	WrongMask,
 	/// Inner steps of an adapter beside another model than the run's. Only where an adapter is trained, something is wrong with that.
 	WrongBase,
-	/// One wrong bit of what this operator gives in one inner step, on which the rest of the round is built.
+	/// One wrong bit of a weight, or one wrong number of what another operator gives, in one inner step, on which the rest of the round is built. Only where
+	/// there is that operator, something is wrong with that.
 	BitFlip(Op),
 	/// A checkpoint in which one delta counts twice, and another one not at all.
 	WrongAggregate,
@@ -172,13 +173,17 @@ impl Conduct for Fault {
 		}
 		let plan = Plan::training(model, train)?;
 		let stages: Vec<u32> = (0..).zip(plan.stages()).filter(|(_, stage)| stage.op == op).map(|(number, _)| number).collect();
+		if stages.is_empty() {
+			// A step of an adapter has no gradient of the embedding.
+			return Ok(None);
+		}
 		let mut random = self.random(run, round);
 		let step = random.gen_range(0..train.inner_steps);
 		let stage = stages.get(random.gen_range(0..stages.len().max(1))).copied().ok_or(ConfigError::Dimension)?;
 		// The first output of the update is the weights; the element is taken modulo their number.
 		let (output, element, bit) = (0, random.gen(), random.gen_range(12..23));
-		// What is summed up with many others is changed so much that it shows in the sum: to a number near zero, or from zero.
-		let mask = if op == Op::AdamW { 1 << bit } else { 1 << 29 };
+		// What is summed up with many others is changed so much that it shows in the sum: to a number near zero, or from zero to one.
+		let mask = if op == Op::AdamW { 1 << bit } else { 1.0f32.to_bits() };
 		Ok(Some(Mistake { step, stage, output, element, mask }))
 	}
 

@@ -146,8 +146,8 @@ fn who_takes_every_token_as_a_target_is_found_where_a_dataset_is_masked() {
 	}
 }
 
-#[test]
-fn an_adapter_that_was_trained_beside_another_model_is_found() {
+/// What trains an adapter.
+fn adapted() -> Fixture {
 	let mut fixture = fixture(STEPS);
 	let beside = fixture.genesis.params.clone();
 	let (model, train) = (fixture.engine.model().clone(), fixture.engine.train_config().clone());
@@ -157,6 +157,44 @@ fn an_adapter_that_was_trained_beside_another_model_is_found() {
 	fixture.engine = Engine::new(&model, &train, 2).unwrap();
 	fixture.engine.load_model(&beside).unwrap();
 	fixture.genesis = Checkpoint::genesis(RUN, &model, &train, 2).unwrap();
+	fixture
+}
+
+#[test]
+fn a_wrong_sum_of_the_embeddings_gradient_is_honest_work_where_an_adapter_is_trained() {
+	let mut fixture = adapted();
+	assert_eq!(fixture.cheated(Deed::BitFlip(Op::ScatterAdd)).work, fixture.honest(0, SEED).work);
+}
+
+#[test]
+fn an_engine_has_the_right_model_after_false_work_that_failed() {
+	let mut fixture = adapted();
+	let honest = fixture.honest(0, SEED);
+	let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
+	let short = Checkpoint { params: vec![0.0; 3], ..fixture.genesis.clone() };
+	assert!(false_work(&fault(Deed::WrongBase), due, &mut fixture.engine, (&short, None), &fixture.loader).is_err());
+	assert_eq!(fixture.honest(0, SEED), honest);
+}
+
+#[test]
+fn a_wrong_loss_is_wrong_where_targets_are_masked_too() {
+	let mut fixture = masked(Aggregator::Mean);
+	let honest = fixture.honest(0, SEED);
+	let (model, train) = (fixture.engine.model().clone(), fixture.engine.train_config().clone());
+	// Half of all rows have a gradient of zeros.
+	for byte in 0..8 {
+		let fault = Fault { who: AccountId::new([byte; 32]), ..fault(Deed::BitFlip(Op::LossBack)) };
+		let mistake = fault.mistake(RUN, 0, &model, &train).unwrap().unwrap();
+		let due = Due { run: RUN, round: 0, draw: Draw::of_all(SEED), position: 0, residual: None };
+		let cheated = false_work(&fault, due, &mut fixture.engine, (&fixture.genesis, None), &fixture.loader).unwrap().unwrap();
+		assert_eq!(right_roots(&cheated, &honest), (mistake.step / INTERVAL) as usize, "{mistake:?}");
+		assert_eq!(fixture.doubt(&cheated), Some(Doubt::Interval(mistake.step / INTERVAL)), "{mistake:?}");
+	}
+}
+
+#[test]
+fn an_adapter_that_was_trained_beside_another_model_is_found() {
+	let mut fixture = adapted();
 	let (honest, cheated) = (fixture.honest(0, SEED), fixture.cheated(Deed::WrongBase));
 	assert_eq!((right_roots(&cheated, &honest), fixture.cheated(Deed::WrongBase)), (0, cheated.clone()));
 	assert_eq!(fixture.honest(0, SEED), honest, "its next round is beside the right one");

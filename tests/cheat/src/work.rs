@@ -65,8 +65,10 @@ pub fn false_work(
 		Deed::WrongBase => {
 			let Some(right) = engine.model_beside()?.map(Arc::new) else { return Ok(None) };
 			engine.load_model(&fault.model_beside(round, right.clone()))?;
-			let training = Training::start(engine, checkpoint, loader, place, draw)?.with_base(base.map(|base| base.params.as_slice()));
-			let trained = training.with_residual(residual).run(&AtomicBool::new(false), |_| {});
+			let trained = Training::start(engine, checkpoint, loader, place, draw).and_then(|training| {
+				let training = training.with_base(base.map(|base| base.params.as_slice())).with_residual(residual);
+				training.run(&AtomicBool::new(false), |_| {})
+			});
 			engine.load_model(&right)?;
 			trained.map(Some)
 		}

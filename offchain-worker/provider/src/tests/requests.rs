@@ -155,7 +155,7 @@ async fn probabilities_of_prompts_are_those_of_answers_whether_prompts_are_text_
 fn adapted(name: &str, seed: usize) -> Adapted {
 	let config = Running::config();
 	let adapter = Adapter { base: [0; 32], rank: 4, alpha: F32::new(16.0), projections: Projections::ALL };
-	let len = ParamLayout::of_adapter(&config, adapter).unwrap().len();
+	let len = ParamLayout::of(&config, Some(adapter)).unwrap().len();
 	let params: Vec<f32> = (0..len).map(|at| (at * (7_919 + seed) % 1_013) as f32 / 1_013.0 - 0.5).collect();
 	let packed = PackedAdapter::new(&Exec::new(1).unwrap(), &config, &adapter, &params).unwrap();
 	Adapted { name: name.into(), root: H256([u8::try_from(seed).unwrap(); 32]), packed: Arc::new(packed) }

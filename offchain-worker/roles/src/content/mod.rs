@@ -302,9 +302,10 @@ pub fn read_tokenizer(folder: &Path) -> Result<Option<Tokenizer>, WorkerError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
 	use super::*;
-	use neuroshard_graph::TrainConfig;
+	use crate::participant::decide::plan::tests::training;
+	use neuroshard_graph::{Projections, TrainConfig, F32};
 	use neuroshard_network::{keypair_from_secret, Network, NetworkConfig};
 	use neuroshard_store::{Disk, LocalDisk};
 	use std::{
@@ -316,16 +317,50 @@ mod tests {
 			Arc,
 		},
 	};
-	use tokio_util::sync::CancellationToken;
+	use tokio_util::sync::{CancellationToken, DropGuard};
+
+	/// Content in `dir` of a worker without peers.
+	pub async fn alone(dir: &Path) -> (Content, DropGuard) {
+		let stop = CancellationToken::new();
+		let store = Store::open(&dir.join("store"), 1 << 24).unwrap();
+		let keys = keypair_from_secret(&mut [1; 32]).unwrap();
+		let (net, _) = Network::start(NetworkConfig::default(), keys, store.clone(), stop.clone()).await.unwrap();
+		(Content::new(store, net, dir, None), stop.drop_guard())
+	}
+
+	/// A run that trains an adapter beside a model in `store`, and the root of that.
+	pub fn beside(store: &Store) -> (RunConfig, H256) {
+		let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
+		let params = Checkpoint::genesis(0, &model, &train, 1).unwrap().params;
+		let root = store.put(&tiles::encode(&ParamLayout::new(&model).unwrap(), &params)).unwrap().root;
+		let adapter = Adapter { base: root.0, rank: 4, alpha: F32::new(8.0), projections: Projections::ALL };
+		let train = TrainConfig { adapter: Some(adapter), ..train };
+		(RunConfig { model, train, ..training().0.run.unwrap().view.config }, root)
+	}
+
+	#[tokio::test]
+	async fn the_model_beside_an_adapter_is_kept_with_the_run_and_read_from_the_store() {
+		let dir = tempfile::tempdir().unwrap();
+		let (content, _stop) = alone(dir.path()).await;
+		let (config, root) = beside(&content.store);
+		content.base((3, &config), &[]).await.unwrap();
+		assert_eq!(content.store.pinned(&base_label(3)), [root]);
+		let params = Checkpoint::genesis(0, &config.model, &TrainConfig::tiny(), 1).unwrap().params;
+		assert_eq!(Content::read_base(&content.store, &config).unwrap(), Some(params));
+
+		let of_model = RunConfig { train: TrainConfig::tiny(), ..config.clone() };
+		content.base((4, &of_model), &[]).await.unwrap();
+		assert_eq!((content.store.pinned(&base_label(4)), Content::read_base(&content.store, &of_model).unwrap()), (vec![], None));
+
+		// Whatever has that root, it is none of the model's kind.
+		let other = RunConfig { model: ModelConfig { layers: 2, ..config.model.clone() }, ..config };
+		assert!(matches!(Content::read_base(&content.store, &other), Err(WorkerError::NoBase { .. })));
+	}
 
 	#[tokio::test]
 	async fn a_checkpoint_that_is_here_is_had_without_writing_anything() {
-		let (dir, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
-		let store = Store::open(&dir.path().join("store"), 1 << 24).unwrap();
-		let keys = keypair_from_secret(&mut [1; 32]).unwrap();
-		let (net, _) = Network::start(NetworkConfig::default(), keys, store.clone(), stop.clone()).await.unwrap();
-		let _ending = stop.drop_guard();
-		let content = Content::new(store, net, dir.path(), None);
+		let dir = tempfile::tempdir().unwrap();
+		let (content, _stop) = alone(dir.path()).await;
 		let (model, train) = (ModelConfig::tiny(), TrainConfig::tiny());
 		let (layout, checkpoint) = (ParamLayout::new(&model).unwrap(), Checkpoint::genesis(3, &model, &train, 1).unwrap());
 		Content::publish(&content.store, &checkpoint, &layout).unwrap();

@@ -1,6 +1,9 @@
 //! Datasets and checkpoints are written to a mirror out of a folder.
 
-use super::dataset::{padded, shard_note};
+use super::{
+	dataset::{padded, shard_note},
+	read_adapter,
+};
 use crate::WorkerError;
 use codec::Encode;
 use neuroshard_data::{
@@ -8,13 +11,14 @@ use neuroshard_data::{
 	manifest::DatasetManifest,
 };
 use neuroshard_mirror::Target;
-use neuroshard_store::{ContentDescriptor, LEAF_BYTES};
+use neuroshard_store::{read_blob, ContentDescriptor, LEAF_BYTES};
 use neuroshard_training::checkpoint::{data_path, Checkpoint, Header, HEADER_FILE};
 use neuroshard_types::H256;
 use std::{
 	fs::File,
 	io::{self, Cursor, Read, Seek, SeekFrom},
 	path::Path,
+	sync::Arc,
 };
 
 /// Progress of a push: what is on the mirror now, and the bytes that had to be sent for it.
@@ -84,6 +88,22 @@ pub async fn push_checkpoint(target: &Target, folder: &Path, mut done: impl FnMu
 	Ok(header.root())
 }
 
+/// Sends the model that the adapter in `folder` is beside to a mirror, out of the store of the worker whose `runs/ID` that folder is. `done` is told of it.
+/// Returns the root of one that is not there and was not sent; `None` also of a checkpoint that is no adapter's.
+///
+/// # Errors
+/// [`WorkerError::File`], [`WorkerError::Push`].
+pub async fn push_base(target: &Target, folder: &Path, done: impl FnOnce(Pushed)) -> Result<Option<H256>, WorkerError> {
+	let Some(adapter) = read_adapter(folder)? else { return Ok(None) };
+	let (root, failed) = (H256(adapter.base), |source| WorkerError::File { path: folder.to_path_buf(), source });
+	let store = std::fs::canonicalize(folder).map_err(failed)?.ancestors().nth(2).map(|base| base.join("store"));
+	let Some(blob) = store.and_then(|store| read_blob(&store, root).ok()) else { return Ok(Some(root)) };
+	let (content, blob) = (ContentDescriptor { root, leaves: leaves(blob.len() as u64) }, Arc::<[u8]>::from(blob));
+	let sent = target.blob(content, || Ok(Cursor::new(blob.clone()))).await?;
+	done(Pushed { part: "model beside the adapter".into(), root, sent });
+	Ok(None)
+}
+
 /// Whole leaves of a file; one that is too long for a blob differs from its root.
 fn leaves(bytes: u64) -> u32 {
 	u32::try_from(bytes / LEAF_BYTES as u64).unwrap_or(u32::MAX)
@@ -92,13 +112,13 @@ fn leaves(bytes: u64) -> u32 {
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use crate::content::Content;
+	use crate::content::{tests::beside, Content};
 	use neuroshard_data::{
 		build::{build, BuildOptions},
 		corpus::{path_corpus, CorpusLimits},
 		tokenizer::Tokenizer,
 	};
-	use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
+	use neuroshard_graph::{Adapter, ModelConfig, ParamLayout, TrainConfig};
 	use neuroshard_mirror::{Location, Mirrors, Timing};
 	use neuroshard_network::{keypair_from_secret, Network, NetworkConfig};
 	use neuroshard_store::Store;
@@ -175,6 +195,33 @@ mod tests {
 		let error = push_dataset(&Target::open(location(&mirror)).unwrap(), &folder, |_| {}).await.unwrap_err();
 		assert!(error.to_string().contains("it is damaged"), "{error}");
 		assert!(!mirror.join("notes").exists());
+	}
+
+	#[tokio::test(flavor = "multi_thread")]
+	async fn the_model_beside_an_adapter_is_pushed_out_of_the_workers_store_or_named() {
+		let base = tempfile::tempdir().unwrap();
+		let (folder, mirror) = (base.path().join("runs/7"), base.path().join("mirror"));
+		std::fs::create_dir_all(&folder).unwrap();
+		let target = Target::open(location(&mirror)).unwrap();
+		let push = async || {
+			let mut pushed = Vec::new();
+			let lacking = push_base(&target, &folder, |part| pushed.push(part)).await.unwrap();
+			(lacking, sent(&pushed))
+		};
+		assert_eq!(push().await, (None, (0, 0)), "it is no adapter's");
+		let store = Store::open(&base.path().join("store"), 1 << 26).unwrap();
+		let (config, root) = beside(&store);
+		let adapter = config.train.adapter.unwrap();
+		std::fs::write(folder.join("adapter.json"), serde_json::to_vec(&Adapter { base: [1; 32], ..adapter }).unwrap()).unwrap();
+		assert_eq!(push().await, (Some(H256::repeat_byte(1)), (0, 0)));
+		std::fs::write(folder.join("adapter.json"), serde_json::to_vec(&adapter).unwrap()).unwrap();
+		assert_eq!(push().await, (None, (1, 1)));
+		assert_eq!(push().await, (None, (0, 1)), "it is there");
+
+		let (worker, _stop) = reader(&base.path().join("worker"), &mirror).await;
+		worker.base((7, &config), &[]).await.unwrap();
+		assert!(Content::read_base(&worker.store, &config).unwrap().is_some());
+		assert!(worker.store.contains(root));
 	}
 
 	#[tokio::test(flavor = "multi_thread")]

@@ -29,6 +29,12 @@ pub fn base_label(run: RunId) -> String {
 	format!("base-of-run-{run}")
 }
 
+/// Run of a label that [`base_label`] made.
+fn labelled_base(label: &str) -> Option<RunId> {
+	let run = label.strip_prefix("base-of-run-")?.parse().ok()?;
+	(base_label(run) == label).then_some(run)
+}
+
 /// Run and round of a label that [`round_label`] or [`bridge_label`] made. Whoever could not judge the work of a bridge may have nothing of the round but what that started from.
 pub fn labelled_round(label: &str) -> Option<(RunId, RoundIndex)> {
 	let label = label.strip_prefix("bridge-of-").unwrap_or(label);
@@ -79,6 +85,16 @@ pub fn forget_round(store: &Store, run: RunId, round: RoundIndex, record: Option
 		store.unpin_label(&base_label(run))?;
 	}
 	Ok(())
+}
+
+/// Unpins the models that adapters of runs are beside of which no round is kept, but for the run at hand: whoever was to judge work of a run, or to join
+/// it, may have got no further. Blocks.
+pub fn forget_bases(store: &Store, at_hand: Option<RunId>) -> Result<(), WorkerError> {
+	let labels = store.labels();
+	let bases: Vec<RunId> = labels.iter().filter_map(|label| labelled_base(label)).collect();
+	let rounds = rounds_by_run(labels);
+	let over = bases.into_iter().filter(|run| !rounds.contains_key(run) && at_hand != Some(*run));
+	over.into_iter().try_for_each(|run| Ok(store.unpin_label(&base_label(run))?))
 }
 
 /// Returns whether the parameters of checkpoint `root` are kept for the sake of another label than these. Blocks.
@@ -174,6 +190,34 @@ pub mod tests {
 		forget_round(&store, 3, 5, adopted()).unwrap();
 		assert_eq!((store.pinned(&label), store.note(header.root()).unwrap()), (vec![], None));
 		assert_eq!(store.pinned(&round_label(3, 6)), [elsewhere]);
+	}
+
+	#[test]
+	fn the_model_beside_an_adapter_goes_with_the_last_round_of_its_run() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let base = store.put(&[1; 4096]).unwrap().root;
+		[3, 9].iter().for_each(|run| store.pin(base, &base_label(*run)).unwrap());
+		[5, 6].iter().for_each(|round| _ = store.put_pinned(&[2; 4096], &round_label(3, *round)).unwrap());
+		forget_round(&store, 3, 5, None).unwrap();
+		assert_eq!(store.pinned(&base_label(3)), [base], "round 6 needs it");
+		forget_round(&store, 3, 6, None).unwrap();
+		assert_eq!((store.pinned(&base_label(3)), store.pinned(&base_label(9))), (vec![], vec![base]));
+	}
+
+	#[test]
+	fn models_of_runs_of_which_there_is_nothing_else_go_but_for_that_of_the_run_at_hand() {
+		let dir = tempfile::tempdir().unwrap();
+		let store = Store::open(dir.path(), 1 << 20).unwrap();
+		let base = store.put_pinned(&[1; 4096], "base-of-run-03").unwrap().root;
+		[3, 4, 5].iter().for_each(|run| store.pin(base, &base_label(*run)).unwrap());
+		store.put_pinned(&[2; 4096], &round_label(4, 0)).unwrap();
+		forget_bases(&store, Some(5)).unwrap();
+		let kept: BTreeSet<String> = store.labels().into_iter().collect();
+		let others = ["base-of-run-03".to_owned(), round_label(4, 0)];
+		assert_eq!(kept, [base_label(4), base_label(5)].into_iter().chain(others).collect());
+		forget_bases(&store, None).unwrap();
+		assert!(store.pinned(&base_label(5)).is_empty() && store.pinned(&base_label(4)) == [base]);
 	}
 
 	#[test]

@@ -8,7 +8,7 @@ use super::{observe::Observed, tasks::Tasks};
 use crate::{
 	actor::blocking::blocking,
 	content::{
-		rounds::{first_open, forget_round, rounds_by_run, trim_round},
+		rounds::{first_open, forget_bases, forget_round, rounds_by_run, trim_round},
 		supply::Cached,
 	},
 	parts::Mode,
@@ -58,7 +58,8 @@ impl Tasks {
 					.await?;
 			}
 		}
-		Ok(())
+		let (store, at_hand) = (self.content.store.clone(), seen.chain.run.as_ref().map(|run| run.id));
+		blocking(move || forget_bases(&store, at_hand)).await
 	}
 
 	/// Datasets that are still needed: that of the run at hand while it lasts, and those of runs whose claims can be disputed, or are.

@@ -33,7 +33,7 @@ use neuroshard_types::{
 };
 use std::sync::{
 	atomic::{AtomicBool, Ordering},
-	Arc, PoisonError,
+	Arc, Mutex, PoisonError,
 };
 
 impl Verifier {
@@ -132,7 +132,7 @@ impl Verifier {
 			let own = OwnRound::new(*run, *round, judged.draw.seed, judged.base.map(|_| judged.start));
 			kept::states(self.content.store.clone(), own, layout, train.batch, self.threads)
 		});
-		let model = self.base((*run, &judged.config), &peers).await?;
+		let model = shared_base(&self.content, &self.base, (*run, &judged.config), &peers).await?;
 		let model = model.map(|params| if own { self.conduct.model_beside(*round, params) } else { params });
 		let start = WorkStart { theta, momentum: momentum.0, model };
 		let case = Case::work(self.exec(priority)?, *round, judged, told.windows(), start, source, Arc::default())?;
@@ -221,19 +221,6 @@ impl Verifier {
 		Ok(case.with_residual(before, Some(residual)))
 	}
 
-	/// Parameters of the model that the run's adapter is beside, which cases share; `None` without an adapter.
-	async fn base(&self, run: (RunId, &RunConfig), peers: &[PeerAddress]) -> Result<Option<Arc<Vec<f32>>>, WorkerError> {
-		let Some(adapter) = run.1.train.adapter else { return Ok(None) };
-		let shared = |base: &Option<SharedBase>| base.as_ref().filter(|(root, _)| *root == adapter.base)?.1.upgrade();
-		if let Some(params) = shared(&self.base.lock().unwrap_or_else(PoisonError::into_inner)) {
-			return Ok(Some(params));
-		}
-		self.content.base(run, peers).await?;
-		let params = Content::read_base(&self.content.store, run.1)?.map(Arc::new);
-		*self.base.lock().unwrap_or_else(PoisonError::into_inner) = params.as_ref().map(|params| (adapter.base, Arc::downgrade(params)));
-		Ok(params)
-	}
-
 	/// Parameters of a checkpoint, and the root of its momentum.
 	async fn start(
 		&self,
@@ -279,7 +266,49 @@ impl Verifier {
 	}
 }
 
+/// Parameters of the model that the run's adapter is beside, which cases share; `None` without an adapter. They are kept with the run, whosever case has them
+/// in memory.
+async fn shared_base(
+	content: &Content,
+	known: &Mutex<Option<SharedBase>>,
+	run: (RunId, &RunConfig),
+	peers: &[PeerAddress],
+) -> Result<Option<Arc<Vec<f32>>>, WorkerError> {
+	let Some(adapter) = run.1.train.adapter else { return Ok(None) };
+	content.base(run, peers).await?;
+	let shared = |base: &Option<SharedBase>| base.as_ref().filter(|(root, _)| *root == adapter.base)?.1.upgrade();
+	if let Some(params) = shared(&known.lock().unwrap_or_else(PoisonError::into_inner)) {
+		return Ok(Some(params));
+	}
+	let params = Content::read_base(&content.store, run.1)?.map(Arc::new);
+	*known.lock().unwrap_or_else(PoisonError::into_inner) = params.as_ref().map(|params| (adapter.base, Arc::downgrade(params)));
+	Ok(params)
+}
+
 fn read_delta(store: &Store, layout: &ParamLayout, root: H256, threads: usize) -> Result<Vec<f32>, SourceError> {
 	let bytes = read(store, root).map_err(|_| SourceError::Missing(root))?;
 	Ok(decode_sent(layout, &bytes, root, threads)?)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::content::{
+		rounds::base_label,
+		tests::{alone, beside},
+	};
+
+	#[tokio::test]
+	async fn a_model_that_another_runs_case_has_in_memory_is_kept_with_this_run_too() {
+		let dir = tempfile::tempdir().unwrap();
+		let (content, _stop) = alone(dir.path()).await;
+		let (config, root) = beside(&content.store);
+		let known = Mutex::new(None);
+		let first = shared_base(&content, &known, (3, &config), &[]).await.unwrap().unwrap();
+		let second = shared_base(&content, &known, (4, &config), &[]).await.unwrap().unwrap();
+		assert!(Arc::ptr_eq(&first, &second), "it is in memory once");
+		assert_eq!([3, 4].map(|run| content.store.pinned(&base_label(run))), [[root], [root]]);
+		drop((first, second));
+		assert!(known.lock().unwrap().as_ref().unwrap().1.upgrade().is_none(), "nobody has it in memory without a case");
+	}
 }

@@ -17,7 +17,7 @@ pub fn export(folder: &Path, model: &ModelConfig, adapter: &Adapter, params: &[f
 	}
 	let mut tensors = Vec::new();
 	for [a, b] in layout.tensors().as_chunks::<2>().0 {
-		let Some(name) = projection(a) else { continue };
+		let name = projection(a).ok_or_else(|| ExportError::Projection(a.name.clone()))?;
 		let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
 		tensors.push((format!("base_model.model.{name}.lora_A.weight"), vec![a.rows, a.cols], bytes(&params[a.range()])));
 		tensors.push((

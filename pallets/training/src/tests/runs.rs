@@ -5,7 +5,8 @@ use crate::{record::Record, Error, Event, HoldReason, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
 	run::{Attestation, PhaseDurations, RunStart, RunStatus},
-	Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Robust, Rule, TopK, TrainConfig, F32, H256,
+	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Projection, Projections, Robust, Rule, TopK, TrainConfig, F32,
+	H256,
 };
 use sp_runtime::{DispatchError, TokenError};
 
@@ -68,6 +69,30 @@ fn a_run_that_goes_on_from_another_one_names_a_checkpoint_that_the_chain_knows_o
 		refused(|c| *c = given(Some((other + 9, 0))), Error::UnknownRun);
 		refused(|c| *c = config(2), Error::WrongStart);
 		refused(|c| (c.start, c.genesis_root) = (config(0).start, H256::zero()), Error::WrongStart);
+	});
+}
+
+#[test]
+fn a_run_goes_on_from_another_one_only_with_the_same_adapter_or_without_any() {
+	build_and_execute(|| {
+		let adapter = Adapter { base: [1; 32], rank: 4, alpha: F32::new(8.0), projections: Projections::ALL };
+		let of = |other: Option<RunId>, adapter: Option<Adapter>| {
+			let config = given(other.map(|other| (other, 0)));
+			RunConfig { train: TrainConfig { adapter, ..config.train }, ..config }
+		};
+		let (model, beside) = (create(of(None, None)), create(of(None, Some(adapter))));
+		create(of(Some(beside), Some(Adapter { alpha: F32::new(1.0), ..adapter })));
+		let queries = [Projection::Q].into_iter().collect();
+		let others = [
+			None,
+			Some(Adapter { base: [2; 32], ..adapter }),
+			Some(Adapter { rank: 5, ..adapter }),
+			Some(Adapter { projections: queries, ..adapter }),
+		];
+		for other in others {
+			refused(|c| *c = of(Some(beside), other), Error::WrongStart);
+		}
+		refused(|c| *c = of(Some(model), Some(adapter)), Error::WrongStart);
 	});
 }
 

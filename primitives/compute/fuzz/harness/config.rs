@@ -1,7 +1,9 @@
 //! Configurations of every shape: most of them accepted, many of them absurd.
 
 use super::source::Source;
-use neuroshard_graph::{Aggregator, Code, Compressed, Family, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, F32};
+use neuroshard_graph::{
+	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig, F32,
+};
 
 fn tiles(source: &mut Source, most: u32) -> u32 {
 	32 * (1 + source.either(most.min(8), most))
@@ -54,6 +56,13 @@ pub fn model(source: &mut Source) -> ModelConfig {
 		_ => RopeScaling::None,
 	};
 	model
+}
+
+fn adapter(source: &mut Source) -> Adapter {
+	let some = source.byte();
+	let projections = Projection::ALL.into_iter().enumerate().filter(|(bit, _)| some >> bit & 1 == 1).map(|(_, projection)| projection);
+	let alpha = if source.once_in(8) { F32(source.word()) } else { F32::new(16.0) };
+	Adapter { base: [source.byte(); 32], rank: 1 + source.either(64, 300), alpha, projections: projections.collect() }
 }
 
 pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
@@ -114,5 +123,7 @@ pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
 			*field = F32::new(source.float());
 		}
 	}
+	train.masked = source.once_in(8);
+	train.adapter = source.once_in(3).then(|| adapter(source));
 	train
 }

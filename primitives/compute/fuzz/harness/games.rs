@@ -1,7 +1,7 @@
 //! Whole games of an honest defender against a challenger who picks as the input says, and changes what it sends: it never wins.
 
 use super::{
-	common::{lively_theta, text::Text},
+	common::{adapter, lively_theta, text::Text},
 	source::Source,
 };
 use codec::{Decode, Encode};
@@ -21,7 +21,7 @@ use neuroshard_graph::{
 	merkle::{prove, Hash},
 	sampler::{sample, Counts, Sampling},
 	witness::Tokens,
-	Aggregator, Class, ModelConfig, ParamLayout, TrainConfig,
+	Aggregator, Class, ModelConfig, ParamLayout, Projections, TrainConfig,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -61,7 +61,8 @@ fn window_of(step: u32, sequence: u32) -> Option<Window> {
 }
 
 impl World {
-	fn new() -> Self {
+	/// With a training of the model, or of an adapter of this rank beside it.
+	fn new(rank: Option<u32>) -> Self {
 		let model = ModelConfig { vocab: 64, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
 		let train = TrainConfig {
 			batch: 1,
@@ -70,11 +71,16 @@ impl World {
 			aggregator: Aggregator::TrimmedMean { trim: 1 },
 			..TrainConfig::tiny()
 		};
-		let (exec, layout) = (Arc::new(Exec::new(1).unwrap()), ParamLayout::new(&model).unwrap());
+		let whole = ParamLayout::new(&model).unwrap();
+		let beside = lively_theta(&whole, 2);
+		let adapter = rank.map(|rank| adapter(tensors_root(&whole, &beside, 1), rank, Projections::ALL));
+		let train = TrainConfig { adapter, ..train };
+		let (exec, layout) = (Arc::new(Exec::new(1).unwrap()), ParamLayout::trained(&model, &train).unwrap());
 		let root = |values: &[f32]| tensors_root(&layout, values, 1);
 		let text = Text::random(2, 6_000, model.vocab, 3);
 		let (theta, zeros) = (lively_theta(&layout, 1), vec![0.0; layout.len()]);
-		let params = Arc::new(theta.clone());
+		// Who answers has a model.
+		let params = Arc::new(if rank.is_some() { beside.clone() } else { theta.clone() });
 		let checkpoint = [root(&theta), root(&zeros)];
 		let start = checkpoint_root(&checkpoint[0], &checkpoint[1], ROUND, u64::from(ROUND * train.inner_steps));
 		let (mut contents, mut roots) =
@@ -82,7 +88,7 @@ impl World {
 		let (mut steps, mut state) = (Vec::new(), [theta.clone(), zeros.clone(), zeros.clone()]);
 		for step in 0..train.inner_steps {
 			let tokens = text.read(window_of(step, 0).unwrap(), train.seq_len);
-			let vectors = [0, 1, 2].map(|vector| state[vector].as_slice());
+			let vectors: Vec<&[f32]> = state.iter().chain(rank.map(|_| &beside)).map(Vec::as_slice).collect();
 			let trace = Trace::step(&exec, &model, &train, &vectors, tokens, ROUND, step).unwrap();
 			state = [0, 1, 2].map(|result| trace.result(result));
 			let after = trace.result_roots::<3>().unwrap();
@@ -132,9 +138,10 @@ impl World {
 		self.words.each_ref().map(Vec::as_slice)
 	}
 
-	fn get() -> &'static Self {
-		static WORLD: OnceLock<World> = OnceLock::new();
-		WORLD.get_or_init(Self::new)
+	/// One of two: of a model, and of an adapter whose rank is no multiple of 32.
+	fn get(of_adapter: bool) -> &'static Self {
+		static WORLDS: [OnceLock<World>; 2] = [OnceLock::new(), OnceLock::new()];
+		WORLDS[usize::from(of_adapter)].get_or_init(|| Self::new(of_adapter.then_some(40)))
 	}
 
 	fn traced(&self, job: Job) -> Option<&Traced> {
@@ -149,7 +156,9 @@ impl World {
 
 /// Builds what games are played about, so that no input pays for it.
 pub fn prepare() {
-	World::get();
+	for of_adapter in [false, true] {
+		World::get(of_adapter);
+	}
 }
 
 /// What is known of one of the claims: inner steps (0), outer steps (1) or the answer (2).
@@ -246,8 +255,9 @@ fn edited(source: &mut Source, action: Move) -> Move {
 }
 
 pub fn run(source: &mut Source) {
-	let world = World::get();
-	let which = source.below(3) as usize;
+	// Nobody answers with an adapter.
+	let which = source.below(5) as usize;
+	let (world, which) = (World::get(which > 2), which % 3);
 	let window = window_of;
 	let subject = match which {
 		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps, base: None },

@@ -48,12 +48,12 @@ impl Sizes {
 }
 
 impl PackedAdapter {
-	/// Packs the parameters of `adapter`, which are in the order of [`ParamLayout::of_adapter`].
+	/// Packs the parameters of `adapter`, which are in the order of [`ParamLayout::of`].
 	///
 	/// # Errors
 	/// [`InferenceError::Setup`] for an adapter or a model that is refused, [`InferenceError::Parameters`] for another number of parameters.
 	pub fn new(exec: &Exec, model: &ModelConfig, adapter: &Adapter, params: &[f32]) -> Result<Self, InferenceError> {
-		let layout = ParamLayout::of_adapter(model, *adapter).map_err(SetupError::Config)?;
+		let layout = ParamLayout::of(model, Some(*adapter)).map_err(SetupError::Config)?;
 		if params.len() != layout.len() {
 			return Err(InferenceError::Parameters { expected: layout.len(), found: params.len() });
 		}

@@ -4,7 +4,7 @@
 use super::{written_hashes, Batch, Trace};
 use crate::exec::{add_to_weights, blocks};
 use neuroshard_graph::{
-	graph::{Op, Origin, Stage, TensorId},
+	graph::{Op, Origin, TensorId},
 	merkle::Hash,
 	plan::Plan,
 	resume::SIDE,
@@ -28,7 +28,7 @@ pub(super) struct Streamed {
 	/// Number of the stage that writes logits; RowMax, ExpSum and LossRows follow.
 	first: usize,
 	/// Number of LossBack; the gradients of activations and of the head follow.
-	back: usize,
+	pub(super) back: usize,
 	/// Whether the head has a gradient.
 	head: bool,
 	/// Logits and their gradient.
@@ -56,9 +56,9 @@ impl Streamed {
 			|| self.head && index == self.back + 2
 	}
 
-	/// Whether `stage` belongs to the forward pass.
-	pub(super) fn is_before_gradients(&self, plan: &Plan, stage: &Stage) -> bool {
-		plan.stages().get(self.back).is_some_and(|back| stage.first_node < back.first_node)
+	/// Whether stage `index` is computed in the turn of the logits.
+	pub(super) fn computes(&self, index: usize) -> bool {
+		self.begins(index) || self.covers(index)
 	}
 
 	/// Whether all of it is computed in the turn of stage `index`.

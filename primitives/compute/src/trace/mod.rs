@@ -7,16 +7,19 @@
 mod checkpoint;
 mod hashes;
 mod loss;
+mod memory;
 mod reading;
 mod step;
 
 use crate::exec::{Arena, Exec};
 use hashes::written_hashes;
 use loss::{Band, Streamed};
+use memory::passing;
+pub use memory::step_len;
 use neuroshard_graph::{
 	cell::{Address, Cell},
 	config::ConfigError,
-	graph::{Op, Origin, Product, Stage, TensorId},
+	graph::{Origin, TensorId},
 	merkle::{merkle_root, Hash},
 	plan::{Plan, ALIGNMENT},
 	resume::{Job, Leaves, Malformed, Parameters, Tile, NUMBERS, SIDE},
@@ -108,9 +111,12 @@ impl Trace {
 	/// Computes and hashes what the first `count` stages write, into `arena` from element `used` on, which is one of [`ALIGNMENT`], and where
 	/// that has no room into memory of its own.
 	fn run(&mut self, count: usize, mut arena: Arena, mut used: usize) {
-		let mut last_reader = vec![None; self.tensors.len()];
+		let passes = passing(&self.plan, self.streamed);
+		let back = self.streamed.map_or(usize::MAX, |streamed| streamed.back);
+		// Forwards and backwards: what passes is computed again for the backward pass.
+		let mut last_readers = vec![[None; 2]; self.tensors.len()];
 		for (index, stage) in self.plan.stages().iter().enumerate() {
-			self.plan.inputs(stage).iter().for_each(|(id, _)| last_reader[id.0 as usize] = Some(index));
+			self.plan.inputs(stage).iter().for_each(|(id, _)| last_readers[id.0 as usize][usize::from(index >= back)] = Some(index));
 		}
 		for (index, stage) in self.plan.stages().iter().enumerate().take(count) {
 			let streamed = self.streamed.filter(|streamed| streamed.begins(index));
@@ -119,7 +125,7 @@ impl Trace {
 				None if self.is_streamed(index) => Vec::new(),
 				None => self.plan.outputs(stage).to_vec(),
 			};
-			let keeps = streamed.is_some() || !self.passes(stage);
+			let keeps = streamed.is_some() || !passes[index];
 			let places = keeps.then(|| self.room(&ids, used)).filter(|places| places.last().is_some_and(|last| last.end <= arena.len()));
 			if let Some(places) = places {
 				let (written, mut free) = arena.split_at_mut(used);
@@ -142,33 +148,22 @@ impl Trace {
 					self.tensors[id.0 as usize] = values.into();
 				}
 			}
-			for &(id, _) in self.plan.inputs(stage) {
-				let at = id.0 as usize;
-				let writer = match self.plan.origin(id) {
-					Some(Origin::Stage { stage, .. }) if !self.is_streamed(stage as usize) => self.plan.stages().get(stage as usize),
-					_ => None,
-				};
-				if last_reader[at] == Some(index) && writer.is_some_and(|writer| self.passes(writer)) {
-					let values = self.tensors[at].take();
-					self.spare(values);
+			let read = self.plan.inputs(stage).iter().map(|&(id, _)| id).filter(|id| last_readers[id.0 as usize].contains(&Some(index)));
+			let mut done: Vec<TensorId> = read.collect();
+			while let Some(id) = done.pop() {
+				let Some(Origin::Stage { stage: writer, .. }) = self.plan.origin(id) else { continue };
+				let writer = writer as usize;
+				if self.is_streamed(writer) || !passes[writer] {
+					continue;
 				}
+				let Some(values) = self.tensors[id.0 as usize].take() else { continue };
+				self.spare([values]);
+				// What it was computed from may have been computed again for it.
+				let before = self.plan.inputs(&self.plan.stages()[writer]).iter().map(|&(id, _)| id);
+				done.extend(before.filter(|id| last_readers[id.0 as usize].iter().flatten().all(|&reader| reader <= index)));
 			}
 		}
 		self.arena = arena;
-	}
-
-	/// Whether what a stage writes is not kept when its last reader has run.
-	fn passes(&self, stage: &Stage) -> bool {
-		// Products of adapters are part of what stays.
-		if stage.op == Op::Product(Product::Nn) && self.streamed.is_some_and(|streamed| streamed.is_before_gradients(&self.plan, stage)) {
-			return false;
-		}
-		use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
-		let op = stage.op;
-		let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
-		// Gradients of heads stay within a layer.
-		let heads = op == Op::RmsBackApply && self.plan.inputs(stage).get(2).is_some_and(|&(factors, _)| self.shape(factors).1 > 1);
-		attention || heads || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
 	}
 
 	/// Whether stage `index` is computed together with the logits.

@@ -9,6 +9,10 @@ use crate::{
 use alloc::vec::Vec;
 use core::ops::Range;
 
+/// Most stages of a job on an adapter: those of a training step of the deepest Llama, the largest plan that a move of a dispute pays for. An adapter's
+/// layers have more stages than a model's, so that they would be more before their nodes are too many.
+const MAX_ADAPTED_STAGES: u32 = 7_319;
+
 /// The tensors of a vector that the job starts from.
 pub(super) struct Vector(Range<u32>);
 
@@ -28,7 +32,7 @@ impl Layout {
 		let mut tiles = 0u32;
 		for Part { rows, cols, .. } in parts {
 			layout.slots.push(Slot { rows, cols, offset: layout.len });
-			// At most 2^31 elements.
+			// At most 2^31 elements: `ModelConfig::validate` or `Adapter::validate` has seen to it.
 			layout.len = layout.len.saturating_add(u64::from(rows).saturating_mul(u64::from(cols)));
 			tiles = tiles.saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE)));
 			layout.tiles.push(tiles);
@@ -56,7 +60,7 @@ impl Builder {
 
 	/// For jobs on what `train` trains.
 	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
-		Ok(Self { adapter: train.adapter, ..Self::of(Layout::of(trained_parts(model, train)?)) })
+		Ok(Self { adapter: train.adapter, ..Self::of(Layout::of(trained_parts(model, train.adapter)?)) })
 	}
 
 	fn of(layout: Layout) -> Self {
@@ -191,7 +195,7 @@ impl Builder {
 			first_node: self.plan.nodes,
 		};
 		self.plan.nodes = self.plan.nodes.saturating_add(stage.nodes());
-		if self.plan.nodes > MAX_NODES {
+		if self.plan.nodes > MAX_NODES || (self.adapter.is_some() && number >= MAX_ADAPTED_STAGES) {
 			return Err(ConfigError::TooLarge);
 		}
 		self.plan.stages.push(stage);

@@ -43,7 +43,7 @@ impl Params {
 /// What an adapter has in a layer, by [`Projection`].
 pub(super) type ByProjection<T> = [Option<T>; Projection::ALL.len()];
 
-/// A and B of an adapter (or their gradients), by layer, in the order of [`crate::layout::ParamLayout::trained`].
+/// A and B of an adapter (or their gradients), by layer, in the order of [`crate::layout::ParamLayout::of`].
 pub(super) fn adapters(
 	sizes: &Sizes,
 	adapter: Adapter,

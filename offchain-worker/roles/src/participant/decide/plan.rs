@@ -194,8 +194,9 @@ const ANSWERING: BlockNumber = 10;
 pub(in crate::participant) fn may_wait(best: BlockNumber, config: &RunConfig, round: &RoundView) -> bool {
 	let (began, _) = round.started_at;
 	let quarter = round.deadline.map_or(0, |deadline| deadline.saturating_sub(began) / 4);
-	// Parameters and momentum.
-	let bytes = config.model.parameters().saturating_mul(8);
+	// Parameters and momentum of what is trained.
+	let parameters = config.train.adapter.map_or_else(|| config.model.parameters(), |adapter| adapter.parameters(&config.model));
+	let bytes = parameters.saturating_mul(8);
 	let takes = ANSWERING.saturating_add(BlockNumber::try_from(bytes / BYTES_A_BLOCK).unwrap_or(BlockNumber::MAX));
 	best < began.saturating_add(quarter.min(takes))
 }

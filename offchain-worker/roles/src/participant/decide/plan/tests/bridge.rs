@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::participant::decide::view::Sibling;
-use neuroshard_types::run::Bridge;
+use neuroshard_types::{run::Bridge, Adapter, Projection, F32};
 
 const SIBLING: H256 = H256::repeat_byte(0xcb);
 
@@ -49,6 +49,14 @@ fn a_bridge_that_cannot_get_the_other_checkpoint_in_time_starts_from_its_own() {
 		chain.best = best;
 		assert_eq!(matches!(plan(&chain, &local), Some(Task::FetchSibling { .. })), waits, "block {best}");
 	}
+	// An adapter beside it comes with the answer.
+	let queries = [Projection::Q].into_iter().collect();
+	run(&mut chain).view.config.train.adapter = Some(Adapter { base: [0; 32], rank: 4, alpha: F32::new(8.0), projections: queries });
+	for (best, waits) in [(49, true), (50, false)] {
+		chain.best = best;
+		assert_eq!(matches!(plan(&chain, &local), Some(Task::FetchSibling { .. })), waits, "block {best}");
+	}
+	run(&mut chain).view.config.train.adapter = None;
 	local.sibling = Some(Sibling::Unfit(SIBLING));
 	chain.best = 40;
 	assert_eq!(plan(&chain, &local), Some(train(&chain, 1)), "nobody can have trained it");
