@@ -18,6 +18,21 @@ const PARTS: [(&str, &str); 5] = [
 	("ModelWrapper", "model"),
 ];
 
+/// Bytes of all regular expressions of a file. Those of models have some hundreds, and what they are compiled to is thousands of times as large.
+const LONGEST_PATTERNS: usize = 8 << 10;
+
+/// Bytes of the regular expressions within `value`.
+fn pattern_bytes(value: &Value) -> usize {
+	match value {
+		Value::Object(fields) => fields.iter().fold(0, |sum, (name, value)| match (name.as_str(), value) {
+			("Regex", Value::String(pattern)) => pattern.len().saturating_add(sum),
+			_ => pattern_bytes(value).saturating_add(sum),
+		}),
+		Value::Array(values) => values.iter().map(pattern_bytes).fold(0, usize::saturating_add),
+		_ => 0,
+	}
+}
+
 /// Returns the library's message, with the names that parts have in the file.
 fn with_parts(words: String) -> String {
 	PARTS.iter().fold(words, |words, (type_name, part)| words.replace(type_name, part))
@@ -29,6 +44,12 @@ fn with_parts(words: String) -> String {
 /// [`TokenizerError::Json`], [`TokenizerError::Ids`] or [`TokenizerError::Tokenizer`].
 pub fn read(json: &[u8]) -> Result<Tokenizer, TokenizerError> {
 	let mut file: Value = json_file::parse(json).map_err(TokenizerError::Json)?;
+	let parts = ["normalizer", "pre_tokenizer", "decoder"].into_iter().filter_map(|part| file.get(part));
+	let patterns = parts.map(pattern_bytes).fold(0, usize::saturating_add);
+	if patterns > LONGEST_PATTERNS {
+		let words = format!("its regular expressions have {patterns} bytes, and {LONGEST_PATTERNS} at most are read");
+		return Err(TokenizerError::Json(words));
+	}
 	let added = added(&file)?;
 	if let Some(vocab) = file.pointer_mut("/model/vocab").and_then(Value::as_object_mut) {
 		let others = vocab.iter().filter_map(|(text, id)| Some((u32::try_from(id.as_u64()?).ok()?, text)));
@@ -102,6 +123,18 @@ mod tests {
 		assert!(refused(&[(3, "<x>")], &[(4, "<x>")]).contains("listed as 3, and becomes 4"));
 		assert!(refused(&[(3, "<x>"), (3, "<y>")], &[]).contains("twice"));
 		assert!(refused(&[(3, "<x>"), (4, "<x>")], &[]).contains("twice"));
+	}
+
+	#[test]
+	fn regular_expressions_that_are_long_are_refused_before_they_are_compiled() {
+		let with = |pattern: String| {
+			let mut file: Value = serde_json::from_slice(&file(&[], &[])).unwrap();
+			let split = json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
+			file["pre_tokenizer"] = json!({ "type": "Sequence", "pretokenizers": [split.clone(), split] });
+			read(file.to_string().as_bytes())
+		};
+		assert!(with("x".repeat(4 << 10)).is_ok());
+		assert!(with("x".repeat((4 << 10) + 1)).unwrap_err().to_string().contains("8194 bytes"));
 	}
 
 	#[test]

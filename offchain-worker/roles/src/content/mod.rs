@@ -229,11 +229,16 @@ const TOKENIZER_ID_FILE: &str = "tokenizer_id.json";
 /// Writes `checkpoint` and its model into `folder`, in place of what was there.
 pub(super) fn save(folder: &Path, checkpoint: &Checkpoint, engine: &Engine) -> Result<(), WorkerError> {
 	checkpoint.save(folder, engine.layout())?;
-	if let Some(adapter) = &engine.train_config().adapter {
-		let path = folder.join(ADAPTER_FILE);
-		write_atomically(&path, &serde_json::to_vec_pretty(adapter).unwrap_or_default())
-			.map_err(|source| WorkerError::File { path, source })?;
-	}
+	let path = folder.join(ADAPTER_FILE);
+	let told = match &engine.train_config().adapter {
+		Some(adapter) => write_atomically(&path, &serde_json::to_vec_pretty(adapter).unwrap_or_default()),
+		// Another chain had another run of this number here.
+		None => match std::fs::remove_file(&path) {
+			Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+			_ => Ok(()),
+		},
+	};
+	told.map_err(|source| WorkerError::File { path, source })?;
 	write_model(folder, engine.model())
 }
 
