@@ -20,6 +20,7 @@ which train a model. Ctrl-C stops every process that was started.
                      anything.
                      noise: random numbers instead of work; fewer-steps: half of the inner steps; copied-delta: the work of
                      an accomplice; wrong-shard: other text than assigned; bit-flip: one wrong bit of one weight;
+                     wrong-embedding, wrong-loss, wrong-scatter: one wrong number where a step is as wide as the vocabulary;
                      wrong-aggregate: a delta counted twice, another not at all; wrong-outer-step: an outer step twice as
                      long; silence: a wrong bit, and no word when it is disputed;
                      lazy-auditor: random reports of what it is drawn to audit

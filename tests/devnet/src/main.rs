@@ -104,6 +104,11 @@ fn main() -> ExitCode {
 		let words = format!("--rounds does not go with --cheat {}: it ends when the cheater is judged", cheat.name());
 		Arguments::command().error(ErrorKind::ArgumentConflict, words).exit();
 	}
+	if let Some(cheat @ (Cheat::WrongMask | Cheat::WrongBase)) = arguments.cheat {
+		let words =
+			format!("--cheat {} is no lie here, where a model is trained on all tokens of a text: networks of tests have it", cheat.name());
+		Arguments::command().error(ErrorKind::ValueValidation, words).exit();
+	}
 	if arguments.summary.is_some() && arguments.rounds.is_none() && arguments.cheat.is_none() {
 		let words = "--summary goes with --rounds or --cheat: a network without end has none";
 		Arguments::command().error(ErrorKind::MissingRequiredArgument, words).exit();

@@ -101,6 +101,7 @@ async fn what_cannot_be_used_is_named_before_anything_starts() {
 	let cases = [
 		(vec!["--rounds", "1", "--summary", &missing], vec!["--summary", &missing]),
 		(vec!["--rounds", "1", "--cheat", "noise"], vec!["--rounds", "--cheat noise"]),
+		(vec!["--cheat", "wrong-base"], vec!["--cheat wrong-base", "no lie"]),
 		(vec!["--corpus", &missing], vec![missing.as_str(), "No such file"]),
 		(vec!["--corpus", small.to_str().unwrap()], vec!["add text"]),
 		(vec!["--port-base", &port], vec!["--port-base", &port, "in use"]),
