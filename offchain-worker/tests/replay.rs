@@ -269,12 +269,11 @@ fn a_first_checkpoint_that_is_not_the_seeds_is_a_difference() {
 }
 
 #[test]
-fn a_first_checkpoint_that_was_given_is_read_from_a_store_and_no_seed_matters() {
+fn a_first_checkpoint_that_was_given_is_read_from_a_store_and_not_made_of_the_seed() {
 	let mut run = run();
 	let genesis = Checkpoint::genesis(RUN, &run.config.model, &run.config.train, 2).unwrap();
 	let Header { params, momentum, .. } = genesis.header;
 	run.config.start = RunStart::Given { params, momentum, of: None };
-	run.config.train.seed = [77; 32];
 	let Err(error) = run.replay_with_kept().0 else { panic!("agreed") };
 	assert!(matches!(error, ReplayError::NoStart(root) if root == genesis.header.root()) && !error.is_difference(), "{error:?}");
 	let kept = Store::open(run.kept.path(), 1 << 30).unwrap();
@@ -283,6 +282,10 @@ fn a_first_checkpoint_that_was_given_is_read_from_a_store_and_no_seed_matters() 
 	kept.set_note(genesis.header.root(), &genesis.header.encode()).unwrap();
 	drop(kept);
 	assert_eq!(run.replay_with_kept().0.unwrap(), run.last);
+	// Another seed gives other epochs, and no other first checkpoint.
+	run.config.train.seed = [77; 32];
+	let Err(error) = run.replay_with_kept().0 else { panic!("agreed") };
+	assert!(matches!(error, ReplayError::Delta { round: 0, .. }), "{error:?}");
 }
 
 #[test]
