@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 			export(&folder, &model, &tokenizer, &params)?;
 			for precision in [gguf::Precision::F32, gguf::Precision::F16, gguf::Precision::Bf16] {
 				let file = folder.with_extension(format!("{precision:?}.gguf").to_lowercase());
-				gguf::export(&file, name, &model, &tokenizer, &params, precision)?;
+				gguf::export(&file, name, &model, (&tokenizer, None), &params, precision)?;
 			}
 			println!("{}", folder.display());
 		}

@@ -68,7 +68,7 @@ pub enum DataError {
 		part: String,
 	},
 	/// Records without the column that has the text.
-	#[error("{place} has no column {column:?}: name the one that has the text with --column, which may be {}, or move the file out of the corpus", named(columns))]
+	#[error("{place} has no column {column:?}: name the one that has the text with --column, which may be {}, or move the file out of the corpus{}", named(columns), chats(columns))]
 	NoColumn {
 		/// The file.
 		place: String,
@@ -234,6 +234,14 @@ impl DataError {
 	/// The answer of the file system about `path`.
 	pub fn io(path: &Path, source: std::io::Error) -> Self {
 		Self::Io { path: path.to_path_buf(), source }
+	}
+}
+
+/// What to do where the columns look like conversations.
+fn chats(columns: &[String]) -> &'static str {
+	match columns.iter().any(|column| column.split('.').next() == Some("messages")) {
+		true => ". Conversations in the column messages are read with --chats",
+		false => "",
 	}
 }
 

@@ -92,7 +92,10 @@ impl Config {
 			Modules::Word(word) if word == "all-linear" => Projections::ALL,
 			Modules::Word(word) => return refused(format!("its target_modules are chosen by {word:?}: name them one by one")),
 			Modules::Names(names) => {
-				let known = |name: &String| Projection::ALL.into_iter().find(|projection| projection.name() == name);
+				// Also one by one, with their layers: that all of these are there is seen by the tensors.
+				let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+				let known =
+					|name: &String| Projection::ALL.into_iter().find(|projection| last(name).is_some_and(|last| last == projection.name()));
 				let unknown = names.iter().find(|name| known(name).is_none());
 				if let Some(name) = unknown {
 					return refused(format!(
@@ -114,7 +117,7 @@ impl Adapted {
 	/// [`FolderError`], also for what is not computed: DoRA, other ranks for some layers, embeddings.
 	pub fn of_folder(name: String, folder: &Path, model: &ModelConfig, root: H256, exec: &Exec) -> Result<Self, FolderError> {
 		let path = folder.join(CONFIG);
-		let config: Config = json_if_there(&path)?.ok_or_else(|| missing(&path, Kind::Config))?;
+		let config: Config = json_if_there(&path)?.ok_or_else(|| missing(&path, Kind::Adapter))?;
 		let adapter = config.adapter()?;
 		let layout = ParamLayout::of(model, Some(adapter))?;
 		let told: Vec<ParamTensor> = layout.tensors().iter().map(as_peft).collect();
@@ -239,9 +242,13 @@ mod tests {
 			assert!(error.contains("adapter"), "{field} {value}: {error}");
 		}
 		// As PEFT writes what is off, and what it does not compute with.
-		for (field, value) in
-			[("rank_pattern", json!({})), ("use_dora", Value::Null), ("lora_dropout", json!(0.1)), ("target_modules", json!("all-linear"))]
-		{
+		for (field, value) in [
+			("rank_pattern", json!({})),
+			("use_dora", Value::Null),
+			("lora_dropout", json!(0.1)),
+			("target_modules", json!("all-linear")),
+			("target_modules", json!(["model.layers.0.mlp.up_proj", "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "down_proj"])),
+		] {
 			with(field, value).unwrap();
 		}
 		let error = with("target_modules", json!(["q_proj"])).unwrap_err();

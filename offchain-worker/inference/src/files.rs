@@ -137,6 +137,10 @@ pub(super) fn missing(path: &Path, expected: Kind) -> FileError {
 		format!("there is no folder {} either", folder.display())
 	} else if !folder.is_dir() {
 		format!("{} is a file. Name a folder in Hugging Face layout with config.json, safetensors and tokenizer.json", folder.display())
+	} else if with(&["adapter_config.json"]).is_some() {
+		"the folder is one of an adapter: name that of its model, and this one with --adapter".into()
+	} else if expected == Kind::Adapter {
+		"the folder is not one of an adapter, as `export` and PEFT write it".into()
 	} else if let (Kind::Weights | Kind::Config, Some(name)) = (expected, with(&[".gguf", ".ggml"])) {
 		format!("the folder has {name}, and GGUF is not read. {SAFETENSORS}")
 	} else if let (Kind::Weights, Some(name)) = (expected, with(&[".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack"])) {
@@ -165,6 +169,8 @@ pub(super) enum Kind {
 	/// A file that the index of the weights names.
 	Part,
 	Tokenizer,
+	/// The configuration of an adapter.
+	Adapter,
 }
 
 #[cfg(test)]

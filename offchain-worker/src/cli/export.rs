@@ -6,8 +6,11 @@ use super::{
 	CliError, Common,
 };
 use clap::{Args, ValueEnum};
+use neuroshard_atomic_write::write_atomically;
 use neuroshard_compute::exec::Exec;
+use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::ParamLayout;
+use neuroshard_inference::folder::speaker;
 use neuroshard_support::{counted::counted, hardware};
 use neuroshard_training::{
 	adapter::merge,
@@ -41,6 +44,9 @@ pub(super) struct Export {
 	/// With --merged: folder that `model import` filled with the model that the adapter is beside, if the worker's store does not have it any more.
 	#[arg(long, value_name = "DIR", requires = "merged")]
 	base: Option<PathBuf>,
+	/// Jinja file of the template that chats were made texts with, to go with the model: such as `chat_template.jinja` of the model that the run started from.
+	#[arg(long, value_name = "FILE")]
+	chat_template: Option<PathBuf>,
 	/// Run whose newest checkpoint to use; the newest run if not given.
 	#[arg(long)]
 	run: Option<RunId>,
@@ -93,6 +99,7 @@ impl Export {
 			}
 			None => {
 				let tokenizer = local::tokenizer(&base, run)?;
+				let template = self.template(&tokenizer)?;
 				let Trained { model, checkpoint: Checkpoint { header, mut params, .. }, .. } = trained()?;
 				if let Some(adapter) = &adapter {
 					let trained = core::mem::replace(&mut params, self.beside(&base, run, &model, adapter, threads)?);
@@ -102,9 +109,16 @@ impl Export {
 				match self.format {
 					Format::HuggingFace => {
 						export(&self.out, &model, &tokenizer, &params)?;
+						if let Some(template) = &template {
+							let path = self.out.join("chat_template.jinja");
+							write_atomically(&path, template.as_bytes()).map_err(CliError::file(&path))?;
+						}
 						card::write(&self.out, &model, &tokenizer, &header)?;
 					}
-					Format::Gguf => gguf::export(&self.out, &format!("run-{run}"), &model, &tokenizer, &params, self.precision.into())?,
+					Format::Gguf => {
+						let words = (&tokenizer, template.as_deref());
+						gguf::export(&self.out, &format!("run-{run}"), &model, words, &params, self.precision.into())?;
+					}
 				}
 				header
 			}
@@ -119,10 +133,20 @@ impl Export {
 		Ok(0)
 	}
 
+	/// The chat template that is to go with the model.
+	fn template(&self, tokenizer: &Tokenizer) -> Result<Option<String>, CliError> {
+		let Some(path) = &self.chat_template else { return Ok(None) };
+		speaker(tokenizer.json(), None, Some(path)).map_err(|error| CliError::Invalid(error.to_string()))?;
+		fs::read_to_string(path).map(Some).map_err(CliError::file(path))
+	}
+
 	/// Refuses what cannot be written of a run that trains an adapter, or does not.
 	fn refuse_other(&self, run: RunId, is_adapter: bool) -> Result<(), CliError> {
 		let words = match (is_adapter, self.merged, self.format) {
 			(false, true, _) => format!("run {run} trains a model and no adapter: leave --merged out"),
+			(true, false, _) if self.chat_template.is_some() => {
+				"an adapter is written without a chat template, which is its model's".into()
+			}
 			(true, false, Format::Gguf) => "an adapter is written for PEFT: --merged writes the model with it as GGUF".into(),
 			_ => return Ok(()),
 		};

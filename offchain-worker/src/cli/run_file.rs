@@ -247,6 +247,14 @@ impl RunFile {
 		Ok(())
 	}
 
+	/// Refuses an adapter that is beside no model.
+	pub(super) fn has_base(&self) -> Result<(), RunFileError> {
+		if self.train.adapter.is_some_and(|adapter| adapter.base.is_none()) {
+			return Err(RunFileError::Value { field: "train.adapter.base", reason: "is beside no model: name one with --base".into() });
+		}
+		Ok(())
+	}
+
 	/// The chain's form, for `dataset` with this manifest, and a run that starts from there. The genesis root is computed with `threads` threads where a
 	/// seed gives it.
 	///
@@ -254,9 +262,7 @@ impl RunFile {
 	/// [`RunFileError::Value`] for what the chain would refuse.
 	pub fn config(&self, dataset: DatasetId, manifest: &Manifest, start: RunStart, threads: usize) -> Result<RunConfig, RunFileError> {
 		self.check()?;
-		if self.train.adapter.is_some_and(|adapter| adapter.base.is_none()) {
-			return Err(RunFileError::Value { field: "train.adapter.base", reason: "is beside no model: name one with --base".into() });
-		}
+		self.has_base()?;
 		let (model, train) = (self.model.config(manifest.vocab), self.train.config(manifest.masked));
 		let root = match start.root(0, 0) {
 			Some(given) => train.validate(&model).map(|()| given),

@@ -83,11 +83,11 @@ impl Start {
 		}
 	}
 
-	/// What is to be done so that workers can begin.
-	pub(super) fn advice(&self) -> Option<String> {
+	/// What is to be done so that workers of `run` can begin.
+	pub(super) fn advice(&self, run: RunId) -> Option<String> {
 		let from = match self {
 			Self::Seed => return None,
-			Self::Folder(folder) => format!("`neuroshard-worker run --start {}`", folder.display()),
+			Self::Folder(folder) => format!("`neuroshard-worker run --run {run} --start {}`", folder.display()),
 			Self::Root(_) | Self::Round(..) => "a worker that has the checkpoint".into(),
 		};
 		Some(format!("its workers fetch what it starts from: let {from} run until as many as it needs have joined"))

@@ -192,6 +192,7 @@ impl CreateRun {
 		) {
 			self.tell_disk(&need, &file);
 		}
+		file.has_base()?;
 		let start = match &self.start {
 			Start::Seed => RunStart::Seed,
 			given => {
@@ -219,7 +220,7 @@ impl CreateRun {
 			println!("{run}");
 		} else {
 			println!("run {run} created (deposit {} held), genesis checkpoint {genesis:?}", Neuro(deposit));
-			for advice in [Some(&self.start), self.base.as_ref()].into_iter().flatten().filter_map(Start::advice) {
+			for advice in [Some(&self.start), self.base.as_ref()].into_iter().flatten().filter_map(|start| start.advice(run)) {
 				println!("{advice}");
 			}
 		}

@@ -97,7 +97,7 @@ fn a_gguf_file_has_the_numbers_of_the_model_and_what_readers_of_the_format_need(
 	let (layout, params) = (ParamLayout::new(&model).unwrap(), parameters(&model));
 	let folder = tempfile::tempdir().unwrap();
 	let path = folder.path().join("model.gguf");
-	export(&path, "run-7", &model, &Tokenizer::bytes(), &params, Precision::F32).unwrap();
+	export(&path, "run-7", &model, (&Tokenizer::bytes(), Some("{{ messages }}")), &params, Precision::F32).unwrap();
 	let Read { head, tensors } = read(&path);
 	for (name, value) in [
 		("general.architecture", "llama"),
@@ -110,6 +110,7 @@ fn a_gguf_file_has_the_numbers_of_the_model_and_what_readers_of_the_format_need(
 		("tokenizer.ggml.eos_token_id", "256"),
 		("tokenizer.ggml.add_bos_token", "true"),
 		("tokenizer.ggml.merges", ""),
+		("tokenizer.chat_template", "{{ messages }}"),
 	] {
 		assert_eq!(head[name], value, "{name}");
 	}
@@ -148,7 +149,7 @@ fn matrices_are_rounded_to_16_bits_and_vectors_are_not() {
 	let folder = tempfile::tempdir().unwrap();
 	let path = folder.path().join("model.gguf");
 	for (precision, number, bits) in [(Precision::F16, 1, 0x3c02u16), (Precision::Bf16, 30, 0x3f80)] {
-		export(&path, "x", &model, &Tokenizer::bytes(), &params, precision).unwrap();
+		export(&path, "x", &model, (&Tokenizer::bytes(), None), &params, precision).unwrap();
 		let Read { head, tensors } = read(&path);
 		assert_eq!((&head["general.architecture"][..], &head["qwen3.attention.key_length"][..]), ("qwen3", "32"));
 		let (_, kind, bytes) = &tensors["output.weight"];
@@ -159,7 +160,7 @@ fn matrices_are_rounded_to_16_bits_and_vectors_are_not() {
 		}
 	}
 	params[5] = 70_000.0;
-	let refused = export(&path, "x", &model, &Tokenizer::bytes(), &params, Precision::F16).unwrap_err();
+	let refused = export(&path, "x", &model, (&Tokenizer::bytes(), None), &params, Precision::F16).unwrap_err();
 	assert!(refused.to_string().contains("model.embed_tokens.weight has 70000"), "{refused}");
 }
 
@@ -173,7 +174,7 @@ fn what_the_format_has_no_words_for_is_refused_by_name() {
 	] {
 		let folder = tempfile::tempdir().unwrap();
 		let path = folder.path().join("model.gguf");
-		let error = export(&path, "x", &model, &Tokenizer::bytes(), &parameters(&model), Precision::F32).unwrap_err();
+		let error = export(&path, "x", &model, (&Tokenizer::bytes(), None), &parameters(&model), Precision::F32).unwrap_err();
 		assert!(matches!(error, ExportError::Gguf(_)) && error.to_string().contains(words), "{error}");
 		assert!(!path.exists());
 	}

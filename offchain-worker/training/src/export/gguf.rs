@@ -104,7 +104,7 @@ pub fn export(
 	path: &Path,
 	name: &str,
 	model: &ModelConfig,
-	tokenizer: &Tokenizer,
+	(tokenizer, template): (&Tokenizer, Option<&str>),
 	params: &[f32],
 	precision: Precision,
 ) -> Result<(), ExportError> {
@@ -114,6 +114,7 @@ pub fn export(
 	}
 	let mut values = description(name, model, precision)?;
 	values.extend(vocabulary::of(tokenizer, model.vocab)?);
+	values.extend(template.map(|template| ("tokenizer.chat_template".to_owned(), Value::Text(template.to_owned()))));
 	let tensors = tensors(model, &layout, precision);
 	if precision == Precision::F16 {
 		check_range(&layout, params)?;
