@@ -86,6 +86,7 @@ export const RUN = {
 	rounds: 1,
 	durations: { joining: 2, training: 20, revealing: 20, availability: 20, checkpointing: 20 },
 	overlaps: false,
+	epochs: true,
 };
 
 /** What a participant of that round says it did. Nobody challenges it, so that the chain looks at its figures only: a root for every two of
