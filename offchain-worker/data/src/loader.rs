@@ -1,7 +1,10 @@
 //! Reading windows of tokens from shard files.
 
 use super::{dataset::shard_path, manifest, DataError};
-use neuroshard_graph::corpus::{TokenWidth, MASK};
+use neuroshard_graph::{
+	corpus::{TokenWidth, MASK},
+	TrainConfig,
+};
 use neuroshard_types::{
 	assignment::{self, Draw, Window},
 	dataset::DatasetShape,
@@ -36,6 +39,13 @@ pub struct Assignment {
 	pub batch: u32,
 	/// Tokens of a sequence.
 	pub seq_len: u32,
+}
+
+impl Assignment {
+	/// Of the participant at `position` of a round with this draw.
+	pub fn new(train: &TrainConfig, position: u32, draw: Draw) -> Self {
+		Self { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len }
+	}
 }
 
 impl Loader {

@@ -59,7 +59,8 @@ pub(super) fn with_adapters(
 	threads: usize,
 ) -> Result<(Model, Vec<Adapted>), CliError> {
 	let (card, source) = card(base, which, threads)?;
-	let exec = Exec::new(threads).map_err(ModelError::from)?;
+	// Packing an adapter is little work, and there may be none.
+	let exec = Exec::new(1).map_err(ModelError::from)?;
 	let read = |adapter: &NamedAdapter| Adapted::of_folder(adapter.name.clone(), &adapter.folder, &source.config, card.root, &exec);
 	let adapters = adapters.iter().map(read).collect::<Result<_, _>>().map_err(ModelError::from)?;
 	let stage = Stage::whole(usize::try_from(source.config.layers).unwrap_or(usize::MAX));

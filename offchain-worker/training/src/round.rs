@@ -121,7 +121,7 @@ impl<'a> Training<'a> {
 		position: u32,
 		draw: Draw,
 	) -> Result<Self, TrainError> {
-		let assignment = assignment(engine, position, draw);
+		let assignment = Assignment::new(engine.train_config(), position, draw);
 		let (expected, found) = (engine.layout().len(), checkpoint.params.len());
 		if expected != found {
 			return Err(EngineError::Parameters { expected, found }.into());
@@ -193,12 +193,6 @@ impl<'a> Training<'a> {
 		let steps = u32::try_from(losses.len()).unwrap_or(u32::MAX);
 		Trained::new(engine, steps, state_roots, Sent { delta, delta_root, residual }, losses)
 	}
-}
-
-/// Windows of the participant at `position` of a round with this draw, for the engine's run.
-pub fn assignment(engine: &Engine, position: u32, draw: Draw) -> Assignment {
-	let train = engine.train_config();
-	Assignment { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len }
 }
 
 /// Held-out loss of `params`, nats per token: the same bits on every machine.

@@ -7,7 +7,7 @@ use neuroshard_data::{
 	build::{build, BuildOptions},
 	chats::{Chats, Conversations},
 	corpus::Corpus,
-	loader::Loader,
+	loader::{Assignment, Loader},
 	tokenizer::Tokenizer,
 	DataError,
 };
@@ -17,7 +17,7 @@ use neuroshard_training::{
 	engine::Engine,
 	outer::{apply_outer_as, apply_outer_steps_as, Included, OuterError},
 	presets,
-	round::{assignment, Trained, Training},
+	round::{Trained, Training},
 };
 use neuroshard_types::assignment::Draw;
 use std::{convert::Infallible, sync::atomic::AtomicBool};
@@ -105,7 +105,7 @@ impl Fixture {
 	/// What an honest verifier says of work that is due in the first place.
 	fn doubt(&self, trained: &Trained) -> Option<Doubt> {
 		let (engine, loader) = (&self.engine, &self.loader);
-		let windows = assignment(engine, 0, Draw::of_all(SEED));
+		let windows = Assignment::new(engine.train_config(), 0, Draw::of_all(SEED));
 		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)
 		};
@@ -231,7 +231,7 @@ fn false_work_of_a_bridge_is_found_false_too() {
 	let Fixture { engine, genesis, loader, .. } = &mut fixture;
 	let training = Training::start(engine, genesis, loader, 0, Draw::of_all(SEED)).unwrap().with_base(Some(&base.params));
 	let honest = training.run(&AtomicBool::new(false), |_| ()).unwrap();
-	let windows = assignment(engine, 0, Draw::of_all(SEED));
+	let windows = Assignment::new(engine.train_config(), 0, Draw::of_all(SEED));
 	let doubt = |engine: &Engine, trained: &Trained| {
 		let read = |step: u32, sequence: u32, tokens: &mut [u32]| -> Result<(), DataError> {
 			loader.read(loader.step_windows(&windows, step)?[sequence as usize], tokens)

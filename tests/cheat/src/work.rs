@@ -88,7 +88,7 @@ struct Windows<'a> {
 
 impl<'a> Windows<'a> {
 	fn new(engine: &Engine, loader: &'a Loader, draw: Draw, position: u32) -> Self {
-		Self { loader, assignment: neuroshard_training::round::assignment(engine, position, draw) }
+		Self { loader, assignment: Assignment::new(engine.train_config(), position, draw) }
 	}
 
 	fn read(&self, step: u32, sequence: u32, tokens: &mut [u32]) -> Result<(), DataError> {

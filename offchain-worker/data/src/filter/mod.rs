@@ -2,7 +2,7 @@
 //!
 //! Each is a function of the text alone, in whole numbers, so that every machine decides the same. Blanks at the end of a text do not count. Words are
 //! what Unicode's Annex 29 finds between the boundaries of words, without blanks: a mark of punctuation is a word of its own. datatrove cuts English
-//! in a slightly different way, so that a text close to a threshold may be decided otherwise there. Memory is up to 70 bytes for a byte of the text.
+//! in a slightly different way, so that a text close to a threshold may be decided otherwise there. Memory is many times that of the text: 10 MB of single letters took 403 MB.
 
 mod fineweb;
 mod quality;

@@ -115,13 +115,7 @@ impl Verifier {
 			}
 		};
 		let dataset = self.content.dataset(at, judged.config.dataset, &self.dataset, &peers).await?;
-		let assignment = Assignment {
-			position: told.position,
-			draw: told.draw,
-			inner_steps: train.inner_steps,
-			batch: train.batch,
-			seq_len: train.seq_len,
-		};
+		let assignment = Assignment::new(train, told.position, told.draw);
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &peers).await?;
 		let loader = dataset.loader.clone();

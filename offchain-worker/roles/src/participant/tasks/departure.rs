@@ -28,9 +28,9 @@ impl Tasks {
 			return Ok(Some(Effect::Trained(Pending::new(run, (index, attempt), seed, work))));
 		}
 		let dataset = self.dataset(moment).await?;
-		let (train, shape) = (&config.train, dataset.loader.shape());
+		let shape = dataset.loader.shape();
 		let draw = Draw::new(&config, (run, index), self.conduct.window_seed(run, index, seed), &shape);
-		let assignment = Assignment { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let assignment = Assignment::new(&config.train, position, draw);
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 		let left = self.left_unsaid(moment, run, &config).await?;

@@ -46,6 +46,8 @@ pub(in crate::participant) struct Ready {
 	run: RunId,
 	config: RunConfig,
 	dataset: Dataset,
+	/// What its windows are drawn by.
+	draw: Draw,
 	left: Option<H256>,
 }
 
@@ -84,15 +86,14 @@ impl Tasks {
 		};
 		self.make_room(moment, deltas.saturating_add(ahead)).await?;
 		let dataset = self.dataset(moment).await?;
-		let train = &config.train;
 		let draw = Draw::new(&config, (run, index), seed, &dataset.loader.shape());
-		let assignment = Assignment { position, draw, inner_steps: train.inner_steps, batch: train.batch, seq_len: train.seq_len };
+		let assignment = Assignment::new(&config.train, position, draw);
 		let shards = dataset.loader.round_shards(&assignment)?;
 		self.content.shards(&dataset, &shards, &moment.book.all()).await?;
 
 		let left = self.left_unsaid(moment, run, &config).await?;
 		let overlaps = config.overlaps;
-		let ready = Box::new(Ready { drawn, moment: moment.clone(), run, config, dataset, left });
+		let ready = Box::new(Ready { drawn, moment: moment.clone(), run, config, dataset, draw, left });
 		if overlaps {
 			Ok(Effect::Ready(ready))
 		} else {
@@ -102,7 +103,7 @@ impl Tasks {
 
 	/// Takes the inner steps of a round. Where rounds overlap, jobs that come meanwhile go first, between two steps.
 	pub(in crate::participant) async fn take_steps(&self, ready: Ready) -> Result<Effect, WorkerError> {
-		let Ready { drawn, moment, run, config, dataset, left } = ready;
+		let Ready { drawn, moment, run, config, dataset, draw, left } = ready;
 		let Drawn { round: index, attempt, seed, position, .. } = drawn;
 		let at_hand = moment.run()?.round.as_ref().filter(|round| round.seed == seed);
 		let deadline = at_hand.and_then(|round| round.deadline);
@@ -154,7 +155,6 @@ impl Tasks {
 				let residual = left.and_then(|root| residual(&store, engine.layout(), root));
 				let now = || Now { clock: Instant::now(), best: best.load(Ordering::Relaxed) };
 				let ending = deadline.map(|deadline| Ending::new(&config.train, &config.durations, (late, deadline), now(), begun_at));
-				let draw = Draw::new(&config, (run, index), seed, &dataset.loader.shape());
 				let training = Training::start(engine, checkpoint, &dataset.loader, position, draw)?
 					.with_base(base.map(|base| base.params.as_slice()))
 					.with_residual(residual)
