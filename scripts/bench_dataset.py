@@ -1,6 +1,7 @@
 """The other side of scripts/bench-dataset.sh: the text, and what Python makes of it.
 
-text OUT BYTES FOLDER     JSON lines of the Rust and Markdown files below FOLDER; when there are no more of them, again with the lines of each turned around
+text OUT BYTES FOLDER     JSON lines of the Rust and Markdown files below FOLDER; when there are no more of them, again with the lines of each in another
+                          order, as often as it takes
 python TEXT TOKENIZER OUT PROCESSES
                           tokens of TEXT by `datasets` and `tokenizers`, in so many processes (or 1, and the library's threads), into the file OUT, as of
                           nanoGPT's prepare.py
@@ -8,9 +9,11 @@ compare TEXT TOKENIZER FOLDER WORKER TURNS
                           `dataset build`, and the two ways of Python, so many times in turn: MB/s and peak memory of each
 """
 
+import itertools
 import json
 import os
 import pathlib
+import random
 import shutil
 import statistics
 import subprocess
@@ -21,16 +24,20 @@ import time
 
 def text(out, most, folder):
     files = sorted(path for ending in ("rs", "md") for path in pathlib.Path(folder).rglob(f"*.{ending}") if path.stat().st_size < 400_000)
+    if not files:
+        sys.exit(f"there are no Rust or Markdown files below {folder}")
     written = 0
     with open(out, "w", encoding="utf-8") as lines:
-        for turned in (False, True):
+        for turn in itertools.count():
             for path in files:
                 try:
                     content = path.read_text(encoding="utf-8")
                 except UnicodeDecodeError:
                     continue
-                if turned:
-                    content = "\n".join(reversed(content.split("\n")))
+                if turn:
+                    shuffled = content.split("\n")
+                    random.Random(turn).shuffle(shuffled)
+                    content = "\n".join(shuffled)
                 written += lines.write(json.dumps({"text": content}, ensure_ascii=False) + "\n")
                 if written >= int(most):
                     return

@@ -37,6 +37,9 @@ which train a model. Ctrl-C stops every process that was started.
                      stays, in neuroshard/last-devnet below ~/.cache, until the next one; the command for text from it is
                      printed]
   --port-base PORT   first of the consecutive ports to use [default: free ones]
+  --pace TIMES       how many times as long as on a machine of two fast cores everything may take, 1 to 100: blocks, and what is
+                     counted in them; for a machine that gets busier, name more than the seconds between the blocks that are
+                     announced without it [default: measured at the start]
 
 Exit codes: 0 if everything is as it must be, or after Ctrl-C without --rounds and --cheat; 1 if something failed; 2 for
 wrong options; 130 after Ctrl-C with --rounds or --cheat, or after a second Ctrl-C. If the build fails, the build's own.

@@ -56,7 +56,7 @@ pub use model::{kept_folder, Model};
 pub use network::{Layout, Network};
 pub use nodes::{Nodes, Start};
 pub use options::told_by;
-pub use pace::{pace, slot, SLOT};
+pub use pace::{pace, set_pace, slot, SLOT};
 pub use ports::Ports;
 pub use preset::Preset;
 pub use process::{Ended, Process};

@@ -30,10 +30,18 @@ pub(crate) fn longest(limit: Duration) -> Duration {
 	limit.saturating_mul(ROOM).mul_f64(pace())
 }
 
-/// How many times as long as on a machine of reference speed things take here, at least 1. Measured once in a process, beside whatever else the machine does.
+static PACE: OnceLock<f64> = OnceLock::new();
+
+/// How many times as long as on a machine of reference speed things take here, at least 1. Measured once in a process, beside whatever else the machine
+/// does, unless it was [given](set_pace).
 pub fn pace() -> f64 {
-	static PACE: OnceLock<f64> = OnceLock::new();
 	*PACE.get_or_init(|| pace_of(steps_per_second()))
+}
+
+/// Has things take `times` as long as on a machine of reference speed, in place of what would be measured. A pace below 1 counts as 1, and one that was
+/// given or measured before stays.
+pub fn set_pace(times: f64) {
+	PACE.get_or_init(|| times.max(1.0));
 }
 
 /// The pace of a machine that takes so many steps in a second.

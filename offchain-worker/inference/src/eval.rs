@@ -1,6 +1,7 @@
 //! How well a model knows texts: perplexity, and accuracy on multiple choice as lm-evaluation-harness defines it.
 
 use super::{
+	adapter::Adapted,
 	engine::Engine,
 	text::{Text, TextError},
 	Model,
@@ -72,11 +73,11 @@ impl Perplexity {
 }
 
 /// Predicts each token of a text once, but for the first. It is read in windows of `window` tokens, each beginning `stride` tokens after the one before: each token
-/// has at least `window - stride` tokens before it, as far as there are so many.
+/// has at least `window - stride` tokens before it, as far as there are so many. Where there is an `adapter`, that is beside the model.
 ///
 /// # Errors
 /// [`EvalError`].
-pub fn perplexity(model: &mut Model, text: &str, window: usize, stride: usize) -> Result<Perplexity, EvalError> {
+pub fn perplexity(model: &mut Model, adapter: Option<&Adapted>, text: &str, window: usize, stride: usize) -> Result<Perplexity, EvalError> {
 	let longest = model.engine.longest();
 	if window < 2 || window > longest || stride == 0 || stride >= window {
 		return Err(EvalError::Windows { longest, window, stride });
@@ -89,7 +90,7 @@ pub fn perplexity(model: &mut Model, text: &str, window: usize, stride: usize) -
 	let (mut begin, mut known) = (0, 1);
 	while known < tokens.len() {
 		let end = tokens.len().min(begin + window);
-		let logs = logs(&mut *model.engine, &tokens[begin..end], known - begin)?;
+		let logs = logs(&mut *model.engine, adapter, &tokens[begin..end], known - begin)?;
 		all.nats -= logs.iter().map(|log| f64::from(*log)).sum::<f64>();
 		all.windows += 1;
 		(begin, known) = (begin + stride, end);
@@ -144,11 +145,11 @@ fn likeliest(logs: &[f64]) -> usize {
 	(1..logs.len()).fold(0, best)
 }
 
-/// Has a model answer questions, with `between` between context and answer.
+/// Has a model answer questions, with `between` between context and answer. Where there is an `adapter`, that is beside the model.
 ///
 /// # Errors
 /// [`EvalError`].
-pub fn accuracy(model: &mut Model, questions: &[Question], between: &str) -> Result<Accuracy, EvalError> {
+pub fn accuracy(model: &mut Model, adapter: Option<&Adapted>, questions: &[Question], between: &str) -> Result<Accuracy, EvalError> {
 	let mut all = Accuracy::default();
 	for (place, question) in questions.iter().enumerate() {
 		let wrong = |reason: &str| EvalError::Question { number: place + 1, reason: reason.into() };
@@ -163,7 +164,7 @@ pub fn accuracy(model: &mut Model, questions: &[Question], between: &str) -> Res
 			}
 			// What the model has no room for is cut off at the front.
 			let cut = tokens.len().saturating_sub(model.engine.longest() + 1);
-			let told = self::logs(&mut *model.engine, &tokens[cut..], first.saturating_sub(cut).max(1))?;
+			let told = self::logs(&mut *model.engine, adapter, &tokens[cut..], first.saturating_sub(cut).max(1))?;
 			logs.push(told.iter().map(|log| f64::from(*log)).sum());
 		}
 		all.add(question, &logs);
@@ -179,11 +180,12 @@ fn pair(text: &Text, context: &str, choice: &str) -> Result<(Vec<u32>, usize), T
 }
 
 /// Natural logarithms of the probabilities of the tokens from place `from` on, each after all that come before it. The last token need not fit.
-fn logs(engine: &mut dyn Engine, tokens: &[u32], from: usize) -> Result<Vec<f32>, InferenceError> {
+fn logs(engine: &mut dyn Engine, adapter: Option<&Adapted>, tokens: &[u32], from: usize) -> Result<Vec<f32>, InferenceError> {
 	let (vocab, read) = (engine.vocab(), &tokens[..tokens.len().saturating_sub(1)]);
 	let portion = (LOGITS / size_of::<f32>() / vocab.max(1)).clamp(1, PORTION);
 	let pages = engine.pages(read.len().div_ceil(PAGE_TOKENS));
-	let (mut sequence, mut logs) = (Sequence::default(), Vec::new());
+	let mut sequence = Sequence::default().beside(adapter.map(|adapter| adapter.packed.clone()));
+	let mut logs = Vec::new();
 	let unwanted = from.saturating_sub(1).min(read.len());
 	let before = read[..unwanted].chunks(PORTION).map(|tokens| (tokens, Wanted::Nothing));
 	for (portion, wanted) in before.chain(read[unwanted..].chunks(portion).map(|tokens| (tokens, Wanted::All))) {
@@ -199,9 +201,12 @@ fn logs(engine: &mut dyn Engine, tokens: &[u32], from: usize) -> Result<Vec<f32>
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_compute::exec::{Exec, PackedAdapter};
 	use neuroshard_data::tokenizer::Tokenizer;
-	use neuroshard_graph::Class;
-	use neuroshard_training::{checkpoint::Checkpoint, presets};
+	use neuroshard_graph::{Adapter, Class, ParamLayout, Projections, F32};
+	use neuroshard_training::{adapter::merge, checkpoint::Checkpoint, presets};
+	use neuroshard_types::H256;
+	use std::sync::Arc;
 
 	fn model() -> Model {
 		let (config, train) = presets::tiny();
@@ -232,16 +237,36 @@ mod tests {
 			_ => 18,
 		});
 		let expected: f64 = begins.zip(1..).map(|(begin, place)| -after(&mut model, &tokens[begin..place], tokens[place])).sum();
-		let found = perplexity(&mut model, text, 16, 6).unwrap();
+		let found = perplexity(&mut model, None, text, 16, 6).unwrap();
 		assert_eq!((found.tokens, found.bytes, found.windows), (32, 32, 4));
 		assert!((found.nats - expected).abs() < 1e-3, "{} {expected}", found.nats);
 		assert!((found.per_token() - expected / 32.0).abs() < 1e-4);
-		let whole = perplexity(&mut model, text, 128, 64).unwrap();
+		let whole = perplexity(&mut model, None, text, 128, 64).unwrap();
 		assert_eq!(whole.windows, 1);
 		for (window, stride) in [(1, 1), (129, 1), (16, 16), (16, 0)] {
-			assert!(matches!(perplexity(&mut model, text, window, stride), Err(EvalError::Windows { .. })), "{window} {stride}");
+			assert!(matches!(perplexity(&mut model, None, text, window, stride), Err(EvalError::Windows { .. })), "{window} {stride}");
 		}
-		assert!(matches!(perplexity(&mut model, "", 16, 8), Err(EvalError::Short)));
+		assert!(matches!(perplexity(&mut model, None, "", 16, 8), Err(EvalError::Short)));
+	}
+
+	#[test]
+	fn a_text_is_predicted_beside_an_adapter_as_the_merged_model_predicts_it() {
+		let (config, train) = presets::tiny();
+		let adapter = Adapter { base: [0; 32], rank: 4, alpha: F32::new(16.0), projections: Projections::ALL };
+		let numbers = ParamLayout::of(&config, Some(adapter)).unwrap().len();
+		let trained: Vec<f32> = (0..numbers).map(|at| ((at * 7_919 % 1_013) as f32 / 1_013.0 - 0.5) * 0.2).collect();
+		let exec = Exec::new(1).unwrap();
+		let packed = Arc::new(PackedAdapter::new(&exec, &config, &adapter, &trained).unwrap());
+		let adapted = Adapted { name: "one".into(), root: H256::zero(), packed };
+		let mut params = Checkpoint::genesis(0, &config, &train, 1).unwrap().params;
+		let nats = |params: &[f32], adapter| {
+			let mut model = Model::of_run("run-0".into(), &config, &Tokenizer::bytes(), params, [0; 32], Class::ExactF32, 1).unwrap();
+			perplexity(&mut model, adapter, "let a = 1; let b = 2;", 16, 8).unwrap().per_token()
+		};
+		let (without, beside) = (nats(&params, None), nats(&params, Some(&adapted)));
+		merge(&exec, &config, &adapter, &trained, &mut params).unwrap();
+		let merged = nats(&params, None);
+		assert!((merged - beside).abs() < 1e-4 && (merged - without).abs() > 1e-2, "{merged} {beside} {without}");
 	}
 
 	#[test]
@@ -282,11 +307,11 @@ mod tests {
 		let better = usize::from(logs[1] > logs[0]);
 		let question = Question { context: context.into(), choices: choices.map(str::to_owned).into(), answer: better };
 		let other = Question { answer: 1 - better, ..question.clone() };
-		let found = accuracy(&mut model, &[question.clone(), other], " ").unwrap();
+		let found = accuracy(&mut model, None, &[question.clone(), other], " ").unwrap();
 		assert_eq!((found.questions, found.right), (2, 1));
 		let none = Question { answer: 2, ..question.clone() };
-		assert!(accuracy(&mut model, &[question.clone(), none], " ").unwrap_err().to_string().contains("question 2"));
+		assert!(accuracy(&mut model, None, &[question.clone(), none], " ").unwrap_err().to_string().contains("question 2"));
 		let long = Question { context: "x".repeat(1_000), ..question };
-		assert_eq!(accuracy(&mut model, &[long], " ").unwrap().questions, 1);
+		assert_eq!(accuracy(&mut model, None, &[long], " ").unwrap().questions, 1);
 	}
 }

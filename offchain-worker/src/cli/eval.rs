@@ -22,6 +22,9 @@ pub(super) struct Eval {
 	/// Evaluate the model in this folder, which is in Hugging Face layout: what `export` wrote, or another one.
 	#[arg(long, value_name = "DIR")]
 	model: Option<PathBuf>,
+	/// Adapter beside the model, in a folder as `export` and PEFT write it.
+	#[arg(long, value_name = "DIR")]
+	adapter: Option<PathBuf>,
 	/// Tokens of a text that are read at a time; as many as the model can read if not given.
 	#[arg(long, value_name = "TOKENS", requires = "text")]
 	window: Option<usize>,
@@ -45,15 +48,17 @@ impl Eval {
 		let text = self.text.as_ref().map(read).transpose()?;
 		let questions = self.choices.as_ref().map(|path| questions(&read(path)?)).transpose()?;
 		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
-		let mut model = local::model(&common.base()?, which, self.class.into(), hardware::threads(self.threads))?;
+		let threads = hardware::threads(self.threads);
+		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), self.class.into(), threads)?;
+		let adapter = adapter.as_ref();
+		let name = adapter.map_or(model.name.clone(), |adapter| format!("{} with {}", model.name, adapter.name));
 		if let Some(text) = text {
 			let window = self.window.unwrap_or_else(|| model.engine.longest());
 			let stride = self.stride.unwrap_or(window / 2);
-			let found = perplexity(&mut model, &text, window, stride)?;
+			let found = perplexity(&mut model, adapter, &text, window, stride)?;
 			let nats = found.per_token();
 			println!(
-				"{}: {nats:.6} nats a token, {:.6} nats a byte, perplexity {:.4}; {} tokens, {} bytes, {} of {window} tokens, stride {stride}",
-				model.name,
+				"{name}: {nats:.6} nats a token, {:.6} nats a byte, perplexity {:.4}; {} tokens, {} bytes, {} of {window} tokens, stride {stride}",
 				found.per_byte(),
 				nats.exp(),
 				found.tokens,
@@ -62,11 +67,11 @@ impl Eval {
 			);
 		}
 		if let Some(questions) = questions {
-			let found = accuracy(&mut model, &questions, &self.between)?;
+			let found = accuracy(&mut model, adapter, &questions, &self.between)?;
 			let [(acc, acc_error), (norm, norm_error)] = [found.right, found.right_normalized].map(|right| found.share(right));
 			println!(
-				"{}: acc {acc:.4} (standard error {acc_error:.4}), acc_norm {norm:.4} (standard error {norm_error:.4}); {} questions",
-				model.name, found.questions
+				"{name}: acc {acc:.4} (standard error {acc_error:.4}), acc_norm {norm:.4} (standard error {norm_error:.4}); {} questions",
+				found.questions
 			);
 		}
 		Ok(0)

@@ -16,7 +16,10 @@ use neuroshard_training::{
 	adapter::merge,
 	checkpoint::Checkpoint,
 	engine::EngineError,
-	export::{card, export, gguf, peft},
+	export::{
+		card::{self, Exported},
+		export, gguf, peft,
+	},
 };
 use neuroshard_types::{Adapter, ModelConfig, RunId, H256};
 use std::{
@@ -93,8 +96,10 @@ impl Export {
 		let trained = || local::trained(&base, Some(run), threads);
 		let header = match adapter.filter(|_| !self.merged) {
 			Some(adapter) => {
+				let tokenizer = local::tokenizer(&base, run)?;
 				let Trained { model, checkpoint, .. } = trained()?;
 				peft::export(&self.out, &model, &adapter, &checkpoint.params)?;
+				card::write(&self.out, Exported::Adapter(&adapter), &model, &tokenizer, &checkpoint.header)?;
 				checkpoint.header
 			}
 			None => {
@@ -113,7 +118,8 @@ impl Export {
 							let path = self.out.join("chat_template.jinja");
 							write_atomically(&path, template.as_bytes()).map_err(CliError::file(&path))?;
 						}
-						card::write(&self.out, &model, &tokenizer, &header)?;
+						let exported = adapter.as_ref().map_or(Exported::Model, Exported::Merged);
+						card::write(&self.out, exported, &model, &tokenizer, &header)?;
 					}
 					Format::Gguf => {
 						let words = (&tokenizer, template.as_deref());

@@ -45,11 +45,6 @@ impl FromStr for NamedAdapter {
 	}
 }
 
-/// A model, ready to answer.
-pub(super) fn model(base: &Path, which: Which, class: Class, threads: usize) -> Result<Model, CliError> {
-	Ok(with_adapters(base, which, &[], class, threads)?.0)
-}
-
 /// A model and what can be beside it, ready to answer.
 pub(super) fn with_adapters(
 	base: &Path,
@@ -81,7 +76,7 @@ pub(super) fn with_adapter(
 	Ok((model, adapters.pop()))
 }
 
-/// As [`model`], and where its parts come from.
+/// What is known of a model before its parameters are read, and where these come from.
 pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, Source), CliError> {
 	let Which { folder, run, context } = which;
 	let (card, mut config, parameters) = match folder {

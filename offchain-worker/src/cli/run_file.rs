@@ -175,7 +175,7 @@ pub struct AdapterFile {
 	pub rank: u32,
 	/// What their product is multiplied by, times the rank.
 	pub alpha: f32,
-	/// Names of the projections that have one.
+	/// Names of the projections that have one: `q_proj`, `k_proj`, `v_proj`, `o_proj`, `gate_proj`, `up_proj` and `down_proj`.
 	pub projections: Projections,
 }
 

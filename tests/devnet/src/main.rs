@@ -6,8 +6,8 @@ use clap::{error::ErrorKind, CommandFactory, Parser};
 use dashboard::Dashboard;
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	kept_folder, newest_sample, slot, until, Binaries, Cheat, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared, Preset,
-	Service, Summary, Swindle, Text, Training, Verdicts, View,
+	kept_folder, newest_sample, set_pace, slot, until, Binaries, Cheat, DisputeSummary, Error, Layout, Minted, Model, Network, Prepared,
+	Preset, Service, Summary, Swindle, Text, Training, Verdicts, View,
 };
 use neuroshard_roles::status::Status;
 use neuroshard_support::printable::printable;
@@ -78,6 +78,15 @@ struct Arguments {
 	/// First of the consecutive ports to use; free ones if not given.
 	#[arg(long, value_name = "PORT")]
 	port_base: Option<u16>,
+	/// How many times as long as on a machine of two fast cores everything may take, 1 to 100: blocks, and what is counted in them. Measured if not
+	/// given. For a machine that gets busier, name more than the seconds between the blocks that are announced without it.
+	#[arg(long, value_name = "TIMES", value_parser = times)]
+	pace: Option<f64>,
+}
+
+/// Reads a pace.
+fn times(text: &str) -> Result<f64, String> {
+	text.parse().ok().filter(|times| (1.0..=100.0).contains(times)).ok_or_else(|| "name a number from 1 to 100".into())
 }
 
 impl Arguments {
@@ -112,6 +121,9 @@ fn main() -> ExitCode {
 	if arguments.summary.is_some() && arguments.rounds.is_none() && arguments.cheat.is_none() {
 		let words = "--summary goes with --rounds or --cheat: a network without end has none";
 		Arguments::command().error(ErrorKind::MissingRequiredArgument, words).exit();
+	}
+	if let Some(times) = arguments.pace {
+		set_pace(times);
 	}
 	match run(&arguments) {
 		Ok(()) => ExitCode::SUCCESS,
@@ -169,7 +181,9 @@ async fn devnet(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let prepared = stop.unless(Prepared::new(&layout, arguments.preset, text, u32::from(workers)..=u32::from(most))).await;
 	let Some(prepared) = prepared else { return interrupted(arguments) };
 	let prepared = prepared?;
-	dashboard.say("measuring how fast this machine trains");
+	if arguments.pace.is_none() {
+		dashboard.say("measuring how fast this machine trains");
+	}
 	let Some(Ok(slot)) = stop.unless(tokio::task::spawn_blocking(slot)).await else { return interrupted(arguments) };
 	let folder = folder.display();
 	dashboard.say(&format!("starting two validators, which make a block every {:.1} s, in {folder}", slot.as_secs_f64()));
@@ -498,5 +512,12 @@ mod tests {
 		let (told, known) = neuroshard_e2e::told_by("devnet.sh", Arguments::command()).await.unwrap();
 		assert_eq!(told, known);
 		assert!(told.contains("rounds"), "{told:?}");
+	}
+	#[test]
+	fn a_pace_is_a_number_from_1_to_100() {
+		assert_eq!((times("1"), times("2.5"), times("100")), (Ok(1.0), Ok(2.5), Ok(100.0)));
+		for wrong in ["0.9", "-1", "101", "NaN", "fast"] {
+			assert!(times(wrong).is_err(), "{wrong}");
+		}
 	}
 }

@@ -27,6 +27,7 @@ pub fn page() -> Result<String, ReferenceError> {
 	table(&mut page, "`model.family`: one of", items(CONFIG, "pub enum Family")?, &BTreeMap::new());
 	table(&mut page, "`model.rope_scaling`: one of", items(CONFIG, "pub enum RopeScaling")?, &BTreeMap::new());
 	table(&mut page, "`train`", items(RUN_FILE, "pub struct TrainFile")?, &train);
+	table(&mut page, "`train.adapter`", items(RUN_FILE, "pub struct AdapterFile")?, &BTreeMap::new());
 	table(&mut page, "`durations`", items(RUN, "pub struct PhaseDurations")?, &BTreeMap::new());
 	table(&mut page, "`train.robust`", items(CONFIG, "pub struct Robust")?, &BTreeMap::new());
 	table(&mut page, "`train.robust.rule`: one of", items(CONFIG, "pub enum Rule")?, &BTreeMap::new());
@@ -73,6 +74,7 @@ mod tests {
 		for part in [
 			"| `min_participants` | `u32` |",
 			"| `outer_beta` | `f32` | Momentum",
+			"| `rank` | `u32` | Rows of A",
 			"| `checkpointing` | `BlockNumber` |",
 			"| `MixedKrum` |",
 			"| `TopK` |",

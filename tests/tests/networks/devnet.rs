@@ -1,6 +1,6 @@
 //! The devnet as people start it: what is audited in it, and the processes it leaves behind, which is none.
 
-use neuroshard_e2e::{until, Binaries, Ended, Process};
+use neuroshard_e2e::{pace, until, Binaries, Ended, Process};
 use serde_json::Value;
 use std::{net::TcpListener, path::Path, process::Command, time::Duration};
 
@@ -9,7 +9,8 @@ const SOON: Duration = Duration::from_secs(60);
 
 fn devnet(base: &Path) -> Command {
 	let mut command = Command::new(Binaries::find().unwrap().other("neuroshard-devnet").unwrap());
-	command.args(["--preset", "tiny", "--base-path"]).arg(base);
+	// It would measure it beside another network.
+	command.args(["--preset", "tiny", "--pace", &pace().to_string(), "--base-path"]).arg(base);
 	command
 }
 

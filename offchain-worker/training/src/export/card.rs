@@ -4,34 +4,85 @@ use super::ExportError;
 use crate::checkpoint::Header;
 use neuroshard_atomic_write::write_atomically;
 use neuroshard_data::tokenizer::Tokenizer;
-use neuroshard_graph::{config::ARITHMETIC_VERSION, ModelConfig};
+use neuroshard_graph::{config::ARITHMETIC_VERSION, Adapter, ModelConfig};
+use neuroshard_types::H256;
 use std::{fs, path::Path};
 
-/// Writes `README.md` into `folder`: the card of the checkpoint that was exported there.
+/// What was exported.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Exported<'a> {
+	/// The model that was trained.
+	Model,
+	/// An adapter, for PEFT.
+	Adapter(&'a Adapter),
+	/// The model that an adapter was trained beside, with that in it.
+	Merged(&'a Adapter),
+}
+
+impl Exported<'_> {
+	/// Software that loads it, by its name on the hub.
+	fn library(self) -> &'static str {
+		match self {
+			Self::Model | Self::Merged(_) => "transformers",
+			Self::Adapter(_) => "peft",
+		}
+	}
+
+	/// What it is, with the model that it needs or needed.
+	fn what(self, model: &ModelConfig) -> String {
+		let (family, parameters) = (model.family, model.parameters());
+		let beside = |adapter: &Adapter| {
+			format!(
+				"{} parameters of rank {} beside the {family:?} model of {parameters} parameters whose root is `{:?}`",
+				adapter.parameters(model),
+				adapter.rank,
+				H256(adapter.base)
+			)
+		};
+		match self {
+			Self::Model => format!("A {family:?} model with {parameters} parameters, trained"),
+			Self::Adapter(adapter) => format!("A LoRA adapter with {}, trained", beside(adapter)),
+			Self::Merged(adapter) => {
+				format!("A model with a LoRA adapter merged into it. The adapter has {}. It was trained", beside(adapter))
+			}
+		}
+	}
+
+	/// File that a worker of the run writes with the same bytes, and the option that it does that with.
+	fn again(self) -> (&'static str, &'static str) {
+		match self {
+			Self::Model => ("model.safetensors", ""),
+			Self::Adapter(_) => ("adapter_model.safetensors", ""),
+			Self::Merged(_) => ("model.safetensors", " --merged"),
+		}
+	}
+}
+
+/// Writes `README.md` into `folder`: the card of the checkpoint that was exported there as it is told.
 ///
 /// # Errors
 /// [`ExportError::Io`].
-pub fn write(folder: &Path, model: &ModelConfig, tokenizer: &Tokenizer, header: &Header) -> Result<(), ExportError> {
+pub fn write(folder: &Path, exported: Exported, model: &ModelConfig, tokenizer: &Tokenizer, header: &Header) -> Result<(), ExportError> {
 	let path = folder.join("README.md");
-	let written = fs::create_dir_all(folder).and_then(|()| write_atomically(&path, text(model, tokenizer, header).as_bytes()));
+	let written = fs::create_dir_all(folder).and_then(|()| write_atomically(&path, text(exported, model, tokenizer, header).as_bytes()));
 	written.map_err(|source| ExportError::Io { path, source })
 }
 
-fn text(model: &ModelConfig, tokenizer: &Tokenizer, header: &Header) -> String {
+fn text(exported: Exported, model: &ModelConfig, tokenizer: &Tokenizer, header: &Header) -> String {
 	let Header { run, round, adopted_steps, params, momentum } = header;
 	let root = header.root();
-	let library = if tokenizer.is_bytes() { "bytes".to_owned() } else { format!("{:?}", tokenizer.id().root) };
-	let family = format!("{:?}", model.family);
+	let words = if tokenizer.is_bytes() { "bytes".to_owned() } else { format!("{:?}", tokenizer.id().root) };
+	let (library, what, (file, option)) = (exported.library(), exported.what(model), exported.again());
 	format!(
 		"---
-library_name: transformers
+library_name: {library}
 pipeline_tag: text-generation
 tags: [neuroshard]
 ---
 
 # run-{run}, round {round}
 
-A {family} model with {parameters} parameters, trained by strangers in a run of a NeuroShard chain. Everybody can compute the
+{what} by strangers in a run of a NeuroShard chain. Everybody can compute the
 training again, bit for bit.
 
 | | |
@@ -42,7 +93,7 @@ training again, bit for bit.
 | checkpoint root | `{root:?}` |
 | parameters' root | `{params:?}` |
 | outer momentum's root | `{momentum:?}` |
-| tokenizer's root | `{library}` |
+| tokenizer's root | `{words}` |
 | arithmetic | version {ARITHMETIC_VERSION}, f32 |
 
 The dataset, its root and the configuration are on chain:
@@ -60,16 +111,15 @@ compare each round with what the chain says:
 neuroshard-worker replay --run {run} --dataset DATASET --rounds {round}
 ```
 
-A worker of the run exports the same bytes of `model.safetensors`:
+A worker of the run exports the same bytes of `{file}`:
 
 ```sh
 neuroshard-worker run --serve-only --run {run}
-neuroshard-worker export --run {run} --out again
+neuroshard-worker export --run {run} --out again{option}
 ```
 
 Other software sums in another order than the training did: its logits differ in the last digits.
-",
-		parameters = model.parameters(),
+"
 	)
 }
 
@@ -77,13 +127,13 @@ Other software sums in another order than the training did: its logits differ in
 mod tests {
 	use super::*;
 	use crate::presets;
-	use neuroshard_types::H256;
+	use neuroshard_graph::{Projections, F32};
 
 	#[test]
 	fn a_card_names_run_round_roots_and_how_they_are_checked() {
 		let header = Header { run: 7, round: 3, adopted_steps: 600, params: H256([1; 32]), momentum: H256([2; 32]) };
 		let folder = tempfile::tempdir().unwrap();
-		write(folder.path(), &presets::tiny().0, &Tokenizer::bytes(), &header).unwrap();
+		write(folder.path(), Exported::Model, &presets::tiny().0, &Tokenizer::bytes(), &header).unwrap();
 		let card = fs::read_to_string(folder.path().join("README.md")).unwrap();
 		for words in [
 			"# run-7, round 3",
@@ -94,5 +144,22 @@ mod tests {
 		] {
 			assert!(card.contains(words), "{words} is not in {card}");
 		}
+	}
+
+	#[test]
+	fn a_card_of_an_adapter_names_the_model_it_is_beside_and_so_does_that_of_both_merged() {
+		let model = presets::tiny().0;
+		let header = Header { run: 7, round: 3, adopted_steps: 600, params: H256([1; 32]), momentum: H256([2; 32]) };
+		let adapter = Adapter { base: [5; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+		let text = |exported| text(exported, &model, &Tokenizer::bytes(), &header);
+		let [alone, merged] = [text(Exported::Adapter(&adapter)), text(Exported::Merged(&adapter))];
+		for card in [&alone, &merged] {
+			assert!(card.contains(&format!(
+				"parameters of rank 8 beside the Llama model of 104768 parameters whose root is `0x{}`",
+				"05".repeat(32)
+			)));
+		}
+		assert!(alone.contains("library_name: peft") && alone.contains("`adapter_model.safetensors`") && alone.contains("--out again\n"));
+		assert!(merged.contains("library_name: transformers") && merged.contains("--out again --merged\n"));
 	}
 }
