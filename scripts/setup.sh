@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs or checks what building NeuroShard needs: system packages and the WASM target. Safe to run again.
+#   scripts/setup.sh [--tests]     with --tests also what only tests need: a device that speaks OpenCL and computes on the CPU
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 . "$root/scripts/env.sh"
@@ -8,6 +9,13 @@ cannot() {
 	echo "setup: $1" >&2
 	exit 1
 }
+
+tests=
+case "${1:-}" in
+'') ;;
+--tests) tests=yes ;;
+*) cannot "there is no option $1" ;;
+esac
 
 command -v rustc >/dev/null 2>&1 || cannot "no Rust toolchain: install rustup with a stable toolchain of at least 1.95"
 
@@ -21,6 +29,10 @@ pkg-config --exists openssl 2>/dev/null || missing+=(libssl-dev)
 command -v cc >/dev/null 2>&1 || missing+=(build-essential)
 command -v xz >/dev/null 2>&1 || missing+=(xz-utils)
 compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || compgen -G '/usr/lib*/libclang*.so*' >/dev/null || missing+=(libclang-dev)
+if [ -n "$tests" ]; then
+	compgen -G '/usr/lib*/libOpenCL.so.1' >/dev/null || compgen -G '/usr/lib/*/libOpenCL.so.1' >/dev/null || missing+=(ocl-icd-libopencl1)
+	compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null || missing+=(pocl-opencl-icd)
+fi
 if [ "${#missing[@]}" -gt 0 ]; then
 	command -v apt-get >/dev/null 2>&1 || cannot "install these packages by your system's means: ${missing[*]}"
 	sudo=()

@@ -21,7 +21,7 @@ stage() {
 }
 
 start=$SECONDS
-stage "set-up" "$root/scripts/setup.sh"
+stage "set-up" "$root/scripts/setup.sh" --tests
 stage "clients of others" "$root/scripts/clients.sh"
 . "$root/scripts/env.sh"
 cd "$root"

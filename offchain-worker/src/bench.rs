@@ -4,7 +4,7 @@ use neuroshard_compute::exec::{SetupError, StepMemory};
 use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_training::{
 	checkpoint::{Checkpoint, CheckpointError},
-	engine::{autograd::AutogradTrainer, Engine, EngineError},
+	engine::{autograd::AutogradTrainer, Device, Engine, EngineError},
 };
 use std::{
 	fmt,
@@ -55,8 +55,10 @@ impl Timing {
 }
 
 /// Measured weights. All steps are whole ones: forward, backward, AdamW; ours also clips by the gradient norm.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Report {
+	/// What took our steps.
+	pub device: String,
 	/// Parameters of the model.
 	pub parameters: u64,
 	/// Threads of either side.
@@ -93,7 +95,8 @@ impl fmt::Display for Report {
 	fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
 		writeln!(
 			f,
-			"{} parameters, {} tokens a step, {} threads, {} repetitions, {} MiB of memory for our steps",
+			"{}: {} parameters, {} tokens a step, {} threads, {} repetitions, {} MiB of memory for our steps",
+			self.device,
 			self.parameters,
 			self.tokens,
 			self.threads,
@@ -116,9 +119,15 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// [`BenchError`].
-pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, memory: StepMemory, repetitions: u32) -> Result<Report, BenchError> {
+pub fn bench(
+	model: &ModelConfig,
+	train: &TrainConfig,
+	(device, threads): (Device, usize),
+	memory: StepMemory,
+	repetitions: u32,
+) -> Result<Report, BenchError> {
 	let theta = Checkpoint::genesis(0, model, train, threads)?.params;
-	let mut engine = Engine::with_memory(model, train, threads, memory)?;
+	let mut engine = Engine::on(device, model, train, threads, Some(memory))?;
 	engine.load(&theta)?;
 	let mut peer = AutogradTrainer::new(model, engine.layout(), &theta, train)?;
 	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
@@ -143,6 +152,7 @@ pub fn bench(model: &ModelConfig, train: &TrainConfig, threads: usize, memory: S
 	}
 	let timing = |times| Timing::of(times).ok_or(BenchError::NoRepetitions);
 	Ok(Report {
+		device: engine.is_on(),
 		parameters: model.parameters(),
 		threads,
 		arena_bytes: engine.arena_bytes(),
@@ -188,7 +198,7 @@ fn rate<E>(time: Duration, mut step: impl FnMut(u32) -> Result<(), E>) -> Result
 }
 
 /// Tokens that look like nothing in particular: speed does not depend on them.
-fn pseudo_text(length: usize, vocab: u32) -> Vec<u32> {
+pub(crate) fn pseudo_text(length: usize, vocab: u32) -> Vec<u32> {
 	let mut state = 1u32;
 	let mut next = || {
 		state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -224,6 +234,7 @@ mod tests {
 		let milliseconds = |values: &[u64]| Timing::of(values.iter().map(|value| Duration::from_millis(*value)).collect());
 		assert_eq!(milliseconds(&[]), None);
 		let report = Report {
+			device: "the CPU".into(),
 			parameters: 1,
 			threads: 2,
 			arena_bytes: 3 << 20,

@@ -13,7 +13,7 @@ use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_store::Store;
 use neuroshard_training::{
 	checkpoint::{decode_delta, Checkpoint, Header},
-	engine::Engine,
+	engine::{Device, Engine},
 	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 	presets,
 	replay::{replay_run, AdoptedRound, Progress, ReplayError},
@@ -197,7 +197,7 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 
 impl Run {
 	fn replay(&self, rounds: &[AdoptedRound]) -> Result<Checkpoint, ReplayError> {
-		replay_run(RUN, &self.config, rounds, &self.loader, None, 2, |_| ())
+		replay_run(RUN, &self.config, rounds, &self.loader, None, (Device::Cpu, 2), |_| ())
 	}
 
 	/// A replay with what somebody kept, and what it told of fraud.
@@ -209,7 +209,7 @@ impl Run {
 			}
 		};
 		let store = Some(self.kept.path().to_path_buf());
-		(replay_run(RUN, &self.config, &self.rounds, &self.loader, store, 2, tell), told)
+		(replay_run(RUN, &self.config, &self.rounds, &self.loader, store, (Device::Cpu, 2), tell), told)
 	}
 
 	/// What a replay says if one thing in the second round were otherwise.
@@ -231,7 +231,7 @@ fn an_honest_run_agrees_round_by_round() {
 		Progress::Step(0, account, taken) if *account == run.rounds[0].record.included[0].0 => steps.push(taken),
 		_ => {}
 	};
-	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, None, 1, tell).unwrap();
+	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, None, (Device::Cpu, 1), tell).unwrap();
 	assert_eq!(last, run.last);
 	assert_eq!(told, [(0, run.rounds[0].record.checkpoint), (1, run.rounds[1].record.checkpoint)]);
 	let most = run.config.train.inner_steps;
@@ -357,6 +357,13 @@ fn work_that_started_from_the_checkpoint_of_another_cohort_is_replayed_by_who_ha
 	assert!(matches!(outcome, Err(ReplayError::Delta { round: 1, account, .. }) if account == cheat));
 }
 
+#[test]
+fn what_the_cpu_trained_is_replayed_on_another_device_with_the_same_bits() {
+	let run = run();
+	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, None, (Device::OpenCl(0), 2), |_| ());
+	assert_eq!(last.expect("scripts/setup.sh --tests installs a device"), run.last);
+}
+
 /// Deltas that are sent as a code that leaves a residual.
 fn coded() -> Aggregator {
 	let code = Code::TopK(TopK { numbers: 8, decay: F32::new(0.9), cosine: true });
@@ -366,14 +373,14 @@ fn coded() -> Aggregator {
 #[test]
 fn a_run_whose_deltas_leave_residuals_is_replayed_with_them() {
 	let Run { folder: _text, loader, config, mut rounds, last, .. } = run_of(coded(), Fraud::None, 3);
-	let replay = |rounds: &[AdoptedRound]| replay_run(RUN, &config, rounds, &loader, None, 2, |_| ());
+	let replay = |rounds: &[AdoptedRound]| replay_run(RUN, &config, rounds, &loader, None, (Device::Cpu, 2), |_| ());
 	assert_eq!(replay(&rounds).unwrap(), last);
 	let residuals = |round: usize| rounds[round].works[0].1.residuals(&config.train).unwrap();
 	assert!(residuals(0)[1] == residuals(1)[0] && residuals(1)[1] == residuals(2)[0] && residuals(0)[1] != residuals(1)[1]);
 
 	// Whoever was not included goes on with what its delta began with.
 	let Run { folder: _other_text, loader: other, config: same, rounds: left_out, last: end, .. } = run_of(coded(), Fraud::LeftOut, 3);
-	assert_eq!(replay_run(RUN, &same, &left_out, &other, None, 2, |_| ()).unwrap(), end);
+	assert_eq!(replay_run(RUN, &same, &left_out, &other, None, (Device::Cpu, 2), |_| ()).unwrap(), end);
 	assert_ne!(end, last);
 
 	// A residual that was not left by the round, and one that nobody left.

@@ -103,6 +103,8 @@ pub struct Network {
 	layout: Layout,
 	client: ChainClient,
 	sponsor: Submitter,
+	/// What every second worker computes on, if not on the CPU.
+	device: Option<String>,
 }
 
 impl Network {
@@ -137,7 +139,7 @@ impl Network {
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
 		let client = start_all(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor })
+		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor, device: None })
 	}
 
 	/// The rules that it has in place of those of the preset `local`.
@@ -171,7 +173,14 @@ impl Network {
 		let validator = self.validators.iter().cycle().nth(number).map(|validator| validator.url().to_owned()).unwrap_or_default();
 		let (port, machine) = (self.layout.ports.take()?, self.layout.machine()?);
 		let worker = WorkerNode::create(&self.binaries.worker, format!("worker {number}"), base, log, validator, port)?;
-		Ok(worker.on(machine).with_dataset(dataset).with_threads(threads))
+		let device = self.device.as_deref().filter(|_| number % 2 == 1);
+		let options = device.into_iter().flat_map(|device| ["--device", device]);
+		Ok(worker.on(machine).with_dataset(dataset).with_threads(threads).with_options(options))
+	}
+
+	/// Has every second worker from the second on compute on this device, among those that are created from now on.
+	pub fn set_device(&mut self, device: &str) {
+		self.device = Some(device.to_owned());
 	}
 
 	/// Adds `count` workers: makes their keys, gives them money, registers them with a bond, and starts them.

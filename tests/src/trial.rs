@@ -72,7 +72,7 @@ impl Trial {
 				Prepared::new(&layout, Preset::Tiny, Text::Registry, participants).await?.with_inner_steps(INNER_STEPS)
 			}
 		};
-		Self::of(layout, prepared, cheats, terms, true).await
+		Self::of((layout, None), prepared, cheats, terms, true).await
 	}
 
 	/// Participants of the rounds of a trial with these cheats, who can be prepared for.
@@ -85,17 +85,32 @@ impl Trial {
 	/// # Errors
 	/// As [`Self::hold`].
 	pub async fn of_run(folder: &Path, prepared: Prepared, cheats: &[(Cheat, RoundIndex)]) -> Result<Self, Error> {
+		Self::of_run_on(folder, prepared, cheats, None).await
+	}
+
+	/// As [`Self::of_run`]; where a device is named, every second worker computes on it, and the others on the CPU.
+	///
+	/// # Errors
+	/// As [`Self::hold`].
+	pub async fn of_run_on(folder: &Path, prepared: Prepared, cheats: &[(Cheat, RoundIndex)], device: Option<&str>) -> Result<Self, Error> {
 		let more = u16::from(prepared.offered().is_some());
 		let layout = Layout::create(folder.join("network"), None, all_workers(cheats).saturating_add(more))?;
-		Self::of(layout, prepared, cheats, Terms::Plain, false).await
+		Self::of((layout, device), prepared, cheats, Terms::Plain, false).await
 	}
 
 	/// Waits for rewards if it is `paid`.
-	async fn of(layout: Layout, prepared: Prepared, cheats: &[(Cheat, RoundIndex)], terms: Terms, paid: bool) -> Result<Self, Error> {
+	async fn of(
+		(layout, device): (Layout, Option<&str>),
+		prepared: Prepared,
+		cheats: &[(Cheat, RoundIndex)],
+		terms: Terms,
+		paid: bool,
+	) -> Result<Self, Error> {
 		let started = Instant::now();
 		let flooded = terms == Terms::Flooded;
 		let rules = if flooded { FLOODED } else { Preset::Tiny.rules_for(cheats, 1) };
 		let mut network = Network::start(Binaries::find()?, layout, rules).await?;
+		device.into_iter().for_each(|device| network.set_device(device));
 		let offered = prepared.offered();
 		let run = Training::sponsor(&network, prepared, None).await?;
 		if let Some(folder) = offered {

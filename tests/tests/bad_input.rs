@@ -74,6 +74,15 @@ async fn a_node_that_is_away_is_named_with_a_way_out() {
 }
 
 #[tokio::test]
+async fn a_device_that_is_not_there_is_named_with_how_many_there_are() {
+	let base = tempfile::tempdir().unwrap();
+	let words = complaint(worker(base.path(), ["bench", "--preset", "tiny", "--device", "opencl:99"])).await;
+	assert!(words.contains("no OpenCL device 99") && words.contains("this machine has"), "{words}");
+	let words = complaint(worker(base.path(), ["bench", "--device", "gpu"])).await;
+	assert!(words.contains("opencl:N"), "{words}");
+}
+
+#[tokio::test]
 async fn a_shard_that_differs_from_its_manifest_is_named() {
 	let base = tempfile::tempdir().unwrap();
 	let (text, out) = (base.path().join("text.txt"), base.path().join("dataset"));

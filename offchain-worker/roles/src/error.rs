@@ -250,6 +250,18 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
+	/// Whether the device that computes is at fault, or its driver: the CPU can do the same.
+	pub(crate) fn is_of_device(&self) -> bool {
+		match self {
+			Self::Engine(error) | Self::Train(TrainError::Engine(error)) | Self::Outer(OuterError::Train(TrainError::Engine(error))) => {
+				error.is_of_device()
+			}
+			_ => false,
+		}
+	}
+}
+
+impl WorkerError {
 	/// Returns whether training must end: trying again would not help. What else this worker does goes on.
 	pub(super) fn is_fatal(&self) -> bool {
 		matches!(self, Self::UnknownRun(_) | Self::Stopped | Self::Outdated(_) | Self::Chain(ChainError::Incompatible { .. }))

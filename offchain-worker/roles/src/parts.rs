@@ -8,6 +8,7 @@ use crate::status::Reporter;
 use neuroshard_chain_client::{keys::Keys, ChainClient, Submitter};
 use neuroshard_network::Handle;
 use neuroshard_store::Store;
+use neuroshard_training::engine::Device;
 use neuroshard_types::{AccountId, Balance, RunId};
 use std::{path::PathBuf, sync::Arc};
 use tokio::sync::Mutex;
@@ -34,6 +35,8 @@ pub struct Options {
 	pub attest: bool,
 	/// Compute threads.
 	pub threads: usize,
+	/// What takes inner steps and measures losses.
+	pub device: Device,
 	/// Earnings below this are not claimed.
 	pub claim_from: Balance,
 	/// Conduct of the worker.

@@ -1,7 +1,7 @@
 //! `doctor`: everything a provider needs, checked one by one, each with what to do about it.
 
 use super::{
-	disk,
+	device, disk,
 	open::{create_base, identity},
 	owner, parse, print, CliError, Common,
 };
@@ -73,6 +73,7 @@ impl Doctor {
 		create_base(&base)?;
 		let mut findings = Findings::default();
 		kernels(&mut findings);
+		accelerators(&mut findings);
 		file_system(&mut findings, &base, self.max_disk);
 		let worker = Status::read(&base).filter(|status| status.task.as_deref() != Some("stopped"));
 		ports(&mut findings, self.port, worker.as_ref());
@@ -101,6 +102,19 @@ fn kernels(findings: &mut Findings) {
 	match checked.and_then(|exec| kat::verify(&exec).map_err(|error| error.to_string())) {
 		Ok(()) => findings.note("arithmetic", Verdict::Good, "this machine computes the known answers, bit for bit"),
 		Err(error) => findings.note("arithmetic", Verdict::Bad, format!("{error}: work from this machine would be judged wrong")),
+	}
+}
+
+/// Devices that could compute in place of the CPU, with `--device`.
+fn accelerators(findings: &mut Findings) {
+	match neuroshard_opencl::devices() {
+		// Most machines have none.
+		Err(_) => findings.note("devices", Verdict::Good, "the CPU; no other device speaks OpenCL here"),
+		Ok(found) if found.is_empty() => findings.note("devices", Verdict::Good, "the CPU; no other device speaks OpenCL here"),
+		Ok(found) => found.iter().enumerate().for_each(|(number, found)| {
+			let verdict = if found.lacks().is_empty() { Verdict::Good } else { Verdict::Weak };
+			findings.note("device", verdict, device::words(number, found));
+		}),
 	}
 }
 

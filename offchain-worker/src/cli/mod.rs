@@ -12,6 +12,7 @@ mod conduct;
 mod dataset;
 mod dataset_build;
 mod dataset_chain;
+mod device;
 mod disk;
 mod dispute;
 mod doctor;

@@ -17,9 +17,12 @@ use neuroshard_types::{
 	dataset::{DatasetShape, Manifest, Tokenizer, BYTE_VOCAB},
 	dispute::Terms,
 	run::{RunConfig, RunStart},
-	Balance, DatasetId, H256,
+	Balance, DatasetId, ModelConfig, TrainConfig, H256,
 };
-use std::{path::PathBuf, time::Duration};
+use std::{
+	path::{Path, PathBuf},
+	time::Duration,
+};
 
 /// Time for which steps are measured.
 const MEASURED: Duration = Duration::from_secs(3);
@@ -100,14 +103,26 @@ fn any_dataset(file: &RunFile) -> Manifest {
 	}
 }
 
+/// The run file that is named, or that of the preset. An adapter that is beside no model is beside any: that changes nothing that is said here.
+fn read(file: Option<&Path>, preset: Preset) -> Result<RunFile, CliError> {
+	let mut file = file.map_or_else(|| Ok(RunFile::of(preset)), RunFile::read)?;
+	file.check()?;
+	if let Some(adapter) = &mut file.train.adapter {
+		adapter.base = adapter.base.or(Some(H256::zero()));
+	}
+	Ok(file)
+}
+
+/// Model and training of the run file that is named, or of the preset, whatever they are for.
+pub(super) fn configs(file: Option<&Path>, preset: Preset) -> Result<(ModelConfig, TrainConfig), CliError> {
+	let file = read(file, preset)?;
+	let config = file.config(DatasetId::default(), &any_dataset(&file), ANY_START, 1)?;
+	Ok((config.model, config.train))
+}
+
 impl Plan {
 	pub(super) async fn run(self, common: &Common) -> Result<(), CliError> {
-		let mut file = self.file.as_deref().map_or_else(|| Ok(RunFile::of(self.preset)), RunFile::read)?;
-		file.check()?;
-		if let Some(adapter) = &mut file.train.adapter {
-			// Which model it is beside changes nothing that is said here.
-			adapter.base = adapter.base.or(Some(H256::zero()));
-		}
+		let file = read(self.file.as_deref(), self.preset)?;
 		let chain = match self.dataset {
 			Some(dataset) => Some(OnChain::ask(dataset, &file, common).await?),
 			None => None,

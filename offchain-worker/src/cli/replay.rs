@@ -44,6 +44,8 @@ pub(super) struct Replay {
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
+	#[command(flatten)]
+	device: super::device::DeviceOption,
 }
 
 impl Replay {
@@ -89,7 +91,7 @@ impl Replay {
 
 		dataset::verify(&self.dataset, Some(manifest.root))?;
 		let loader = Loader::new(&self.dataset, manifest.shape, manifest.width())?;
-		let (run, threads) = (self.run, hardware::threads(self.threads));
+		let (run, on) = (self.run, (self.device.device()?, hardware::threads(self.threads)));
 		// What is in it is checked like everything else; there may be none.
 		let store = common.base().ok().map(|base| base.join("store"));
 		let mut shown = Shown::new(Instant::now());
@@ -98,7 +100,7 @@ impl Replay {
 				println!("{words}");
 			}
 		};
-		let replay = move || replay_run(run, &config, &rounds, &loader, store, threads, tell);
+		let replay = move || replay_run(run, &config, &rounds, &loader, store, on, tell);
 		Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root())
 	}
 

@@ -57,6 +57,8 @@ pub enum RunFileError {
 pub enum Preset {
 	/// Learns visibly on two cores within minutes.
 	Devnet,
+	/// 13.8 million parameters, eight inner steps a round.
+	Large,
 	/// A round takes seconds: for tests.
 	Tiny,
 }
@@ -66,6 +68,7 @@ impl Preset {
 	pub fn configs(self) -> (ModelConfig, TrainConfig) {
 		match self {
 			Self::Devnet => presets::devnet(),
+			Self::Large => presets::large(),
 			Self::Tiny => presets::tiny(),
 		}
 	}
@@ -200,6 +203,7 @@ impl RunFile {
 		let (model, train) = preset.configs();
 		let (name, durations) = match preset {
 			Preset::Devnet => ("devnet", PhaseDurations { joining: 5, training: 300, revealing: 12, availability: 30, checkpointing: 60 }),
+			Preset::Large => ("large", PhaseDurations { joining: 5, training: 300, revealing: 12, availability: 30, checkpointing: 60 }),
 			Preset::Tiny => ("tiny", PhaseDurations { joining: 4, training: 25, revealing: 10, availability: 10, checkpointing: 12 }),
 		};
 		Self {
@@ -440,7 +444,7 @@ mod tests {
 
 	#[test]
 	fn presets_survive_the_way_through_a_file() {
-		for preset in [Preset::Devnet, Preset::Tiny] {
+		for preset in [Preset::Devnet, Preset::Large, Preset::Tiny] {
 			let text = serde_json::to_string(&RunFile::of(preset)).unwrap();
 			let file: RunFile = serde_json::from_str(&text).unwrap();
 			assert_eq!((file.model.config(288), file.train.config(false)), preset.configs());

@@ -2,6 +2,7 @@
 
 use super::{
 	conduct::Conducts,
+	device::DeviceOption,
 	open::{create_base, RunLock},
 	owner, parse,
 	push::location,
@@ -68,6 +69,8 @@ pub(super) struct Run<C: Conducts> {
 	/// Compute threads; all of the machine's if not given.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
+	#[command(flatten)]
+	device: DeviceOption,
 	/// Addresses to listen on, such as /ip4/0.0.0.0/udp/4600/quic-v1. Without it: UDP and TCP on every interface, at --port.
 	#[arg(long, value_name = "MULTIADDR")]
 	listen: Vec<Multiaddr>,
@@ -113,7 +116,7 @@ impl<C: Conducts> Run<C> {
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let _lock = RunLock::take(&base)?;
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
-		let mirrors = self.mirrors()?;
+		let (mirrors, device) = (self.mirrors()?, self.device.device()?);
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
 
@@ -165,6 +168,7 @@ impl<C: Conducts> Run<C> {
 			dataset: self.dataset,
 			attest: self.attest,
 			threads: hardware::threads(self.threads),
+			device,
 			claim_from: self.claim_from.0,
 			conduct: C::of_run(self.conduct, who.clone()),
 			check: self.check,

@@ -40,13 +40,13 @@ pub(super) struct Job {
 impl Job {
 	/// A state that a defence may need.
 	pub(super) fn kept(round: OwnRound, state: &InnerState<'_>, root: Hash) -> Self {
-		let [params, first, second] = state.vectors.map(encode);
+		let [params, first, second] = state.vectors.get().map(|values| encode(&values));
 		Self { name: round.name(state.step), parts: [kept::header(round, root), params, first, second], hot: None }
 	}
 
 	/// The state that a restarted worker goes on from.
 	pub(super) fn hot(round: OwnRound, state: &InnerState<'_>, begun: Instant) -> Self {
-		let [params, first, second] = state.vectors.map(encode);
+		let [params, first, second] = state.vectors.get().map(|values| encode(&values));
 		Self { name: hot::NAME.into(), parts: [hot::header(round, state), params, first, second], hot: Some(begun) }
 	}
 

@@ -6,7 +6,7 @@ use super::{
 	redo::Redo,
 	round::{TrainError, Trained, Training},
 };
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Device, Engine, EngineError};
 use neuroshard_data::loader::Loader;
 use neuroshard_graph::ParamLayout;
 use neuroshard_types::{
@@ -218,7 +218,7 @@ impl ReplayError {
 }
 
 /// Recomputes the `rounds` of a run from its first checkpoint on, compares each with what the chain has, and returns the last
-/// checkpoint. `progress` hears how far it is. What the chain has found to be false since is no difference; its bytes, with which it went
+/// checkpoint. A device computes, and so many threads what is left for the CPU. `progress` hears how far it is. What the chain has found to be false since is no difference; its bytes, with which it went
 /// on until then, are taken from the content store in `store`.
 ///
 /// # Errors
@@ -229,7 +229,7 @@ pub fn replay_run(
 	rounds: &[AdoptedRound],
 	loader: &Loader,
 	store: Option<PathBuf>,
-	threads: usize,
+	(device, threads): (Device, usize),
 	mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Checkpoint, ReplayError> {
 	if rounds.is_empty() {
@@ -240,7 +240,7 @@ pub fn replay_run(
 	let mut redo = redo.map_err(|source| ReplayError::Redo { round: 0, source: Box::new(source) })?;
 	let mut checkpoint = first_checkpoint(run, config, &redo, threads)?;
 	progress(Progress::Genesis(config.genesis_root));
-	let mut engine = Engine::new(&config.model, &config.train, threads)?;
+	let mut engine = Engine::on(device, &config.model, &config.train, threads, None)?;
 	if let Some(adapter) = config.train.adapter {
 		let layout = ParamLayout::new(&config.model).map_err(|error| ReplayError::Setup(Box::new(CheckpointError::Config(error))))?;
 		engine.load_model(&redo.vector(H256(adapter.base), &layout).ok_or(ReplayError::NoModel(H256(adapter.base)))?)?;

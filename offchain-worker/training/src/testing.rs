@@ -1,7 +1,7 @@
 //! Helpers of the tests of inner states.
 
 use super::kept::OwnRound;
-use neuroshard_compute::round::InnerState;
+use neuroshard_compute::round::{InnerState, Vectors};
 use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_store::Store;
 use neuroshard_types::H256;
@@ -27,7 +27,7 @@ pub(super) fn state(step: u32, vectors: &[Vec<f32>; 3]) -> InnerState<'_> {
 		10 => 4,
 		_ => step as usize / 3,
 	};
-	let vectors = vectors.each_ref().map(Vec::as_slice);
+	let vectors = Vectors::Here(vectors.each_ref().map(Vec::as_slice));
 	InnerState { step, vectors, state_roots: &[[0; 32]; 4][..committed], losses: &[0.5; 10][..step as usize] }
 }
 

@@ -244,7 +244,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 		let mut again = Trainer::new(exec.clone(), &model, &train)?;
 		let mut arena = Arena::new(again.arena_len());
 		match &state {
-			Some(state) => again.load_state(&mut arena, state.each_ref()),
+			Some(state) => again.set_state(&mut arena, state.each_ref().map(Vec::as_slice)),
 			None => again.theta_mut(&mut arena).copy_from_slice(&theta),
 		}
 		let mut batch = vec![0; again.batch_tokens()];

@@ -2,7 +2,7 @@
 //!
 //! Training and replay run this same function: what it returns depends on its arguments only.
 
-use crate::exec::{add_residual, encode_vector, CodeError, Exec, StepError, StepOutcome, Trainer};
+use crate::exec::{add_residual, encode_vector, Backend, CodeError, Exec, StepError, StepOutcome, Trainer};
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	layout::ParamLayout,
@@ -10,7 +10,7 @@ use neuroshard_graph::{
 	tiles::TILE,
 	TrainConfig,
 };
-use std::ops::ControlFlow;
+use std::{borrow::Cow, ops::ControlFlow};
 
 /// What a round produced.
 #[derive(Clone, PartialEq, Debug)]
@@ -151,13 +151,32 @@ impl<E> From<CodeError> for RoundError<E> {
 	}
 }
 
+/// Parameters, first and second moments, in parameter layout.
+#[derive(Clone, Copy)]
+pub enum Vectors<'a> {
+	/// In this machine's memory.
+	Here([&'a [f32]; 3]),
+	/// Where they are computed: read when they are asked for.
+	There(&'a dyn Fn() -> [Cow<'a, [f32]>; 3]),
+}
+
+impl<'a> Vectors<'a> {
+	/// The vectors; a device's are copied each time.
+	pub fn get(&self) -> [Cow<'a, [f32]>; 3] {
+		match self {
+			Self::Here(vectors) => vectors.map(Cow::Borrowed),
+			Self::There(read) => read(),
+		}
+	}
+}
+
 /// Where a round is after some inner steps: all that its other steps depend on, and what it has given so far.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy)]
 pub struct InnerState<'a> {
 	/// Inner steps done.
 	pub step: u32,
-	/// Parameters, first and second moments, in parameter layout.
-	pub vectors: [&'a [f32]; 3],
+	/// Parameters and moments.
+	pub vectors: Vectors<'a>,
 	/// Roots of the states that were committed, this one among them if it is one of them.
 	pub state_roots: &'a [Hash],
 	/// Loss of each step.
@@ -168,7 +187,7 @@ impl InnerState<'_> {
 	/// A copy to go on from.
 	pub fn to_owned(&self) -> Reached {
 		let (state_roots, losses) = (self.state_roots.to_vec(), self.losses.to_vec());
-		Reached { step: self.step, vectors: self.vectors.map(<[f32]>::to_vec), state_roots, losses }
+		Reached { step: self.step, vectors: self.vectors.get().map(Cow::into_owned), state_roots, losses }
 	}
 
 	/// Its root, if it is one that is committed.
@@ -232,9 +251,9 @@ impl<'a> RoundStart<'a> {
 ///
 /// # Errors
 /// [`RoundError`].
-pub fn run_round<E>(
-	trainer: &mut Trainer,
-	arena: &mut [f32],
+pub fn run_round<E, B: Backend>(
+	trainer: &mut Trainer<B>,
+	arena: &mut B::Arena,
 	start: RoundStart<'_>,
 	mut tokens: impl FnMut(u32, u32, &mut [u32]) -> Result<(), E>,
 	mut progress: impl FnMut(Progress) -> ControlFlow<Stop>,
@@ -245,13 +264,12 @@ pub fn run_round<E>(
 	let expect = |expected: usize, found: usize, good: bool| if good { Ok(()) } else { Err(RoundError::Length { expected, found }) };
 	expect(trainer.layout().len(), theta.len(), theta.len() == trainer.layout().len())?;
 	expect(theta.len(), base.len(), base.len() == theta.len())?;
-	expect(trainer.arena_len(), arena.len(), arena.len() >= trainer.arena_len())?;
+	let backend = trainer.exec().clone();
+	expect(trainer.arena_len(), backend.len(arena), backend.len(arena) >= trainer.arena_len())?;
 	let config = trainer.config().clone();
-	let threads = trainer.exec().threads();
 	let (done_before, mut state_roots, mut losses) = match reached {
 		None => {
-			trainer.theta_mut(arena).copy_from_slice(theta);
-			trainer.reset_moments(arena);
+			trainer.begin(arena, theta);
 			(0, Vec::new(), Vec::new())
 		}
 		Some(state) if state.is_of(&config, theta.len()) => {
@@ -273,13 +291,15 @@ pub fn run_round<E>(
 		let outcome =
 			trainer.train_step(arena, &batch, first_index + u64::from(step), t).map_err(|source| RoundError::Step { step, source })?;
 		losses.push(outcome.loss);
-		let vectors = [trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena)];
+		let read = || trainer.state(&*arena);
 		let state_root = config.commits_after(done).then(|| {
-			let [params, first, second] = vectors.map(|values| tensors_root(trainer.layout(), values, threads));
+			let [params, first, second] = trainer.state_roots(&*arena);
 			state_root(&params, &first, &second, done, u64::from(done) * u64::from(config.batch))
 		});
 		state_roots.extend(state_root);
-		inner_state(InnerState { step: done, vectors, state_roots: &state_roots, losses: &losses });
+		inner_state(InnerState { step: done, vectors: Vectors::There(&read), state_roots: &state_roots, losses: &losses });
+		// A device that failed while it was read gave no state.
+		backend.settled().map_err(|error| RoundError::Step { step, source: error.into() })?;
 		match progress(Progress { step: done, outcome, state_root }) {
 			ControlFlow::Continue(()) => {}
 			ControlFlow::Break(Stop::Abandoned) => return Err(RoundError::Stopped),
@@ -288,10 +308,11 @@ pub fn run_round<E>(
 		}
 	}
 	let mut delta = vec![0.0; theta.len()];
-	trainer.exec().sub(base, trainer.theta(arena), &mut delta);
+	let [end, ..] = trainer.state(arena);
+	backend.host().sub(base, &end, &mut delta);
 	if delta.iter().any(|value| !value.is_finite()) {
 		return Err(RoundError::Diverged);
 	}
-	let Sent { delta, delta_root, residual } = Sent::new(trainer.exec(), trainer.layout(), &config, delta, residual)?;
+	let Sent { delta, delta_root, residual } = Sent::new(backend.host(), trainer.layout(), &config, delta, residual)?;
 	Ok(RoundOutcome { delta, delta_root, residual, state_roots, losses })
 }

@@ -28,7 +28,7 @@ pub const EXP_POLY: [f32; 5] = [
 	f32::from_bits(0x3f00_0000),
 ];
 /// (ln(1 + f) - f + f^2/2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1], highest power first.
-const LN_POLY: [f32; 9] = [
+pub const LN_POLY: [f32; 9] = [
 	f32::from_bits(0x3d8e_c753),
 	f32::from_bits(0xbdeb_1ade),
 	f32::from_bits(0x3def_5141),
@@ -49,7 +49,7 @@ const TANH_POLY: [f32; 5] = [
 ];
 const TANH_SMALL: f32 = 0.625;
 /// Bits of sqrt(1/2): mantissas are brought into [sqrt(1/2), sqrt(2)).
-const SQRT_HALF_BITS: u32 = 0x3f35_04f3;
+pub const SQRT_HALF_BITS: u32 = 0x3f35_04f3;
 
 #[inline(always)]
 fn horner<const N: usize>(x: f32, coefficients: &[f32; N]) -> f32 {

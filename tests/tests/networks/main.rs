@@ -12,6 +12,7 @@ mod clients;
 mod cohorts;
 mod crashes;
 mod defence;
+mod devices;
 mod devnet;
 mod overlap;
 mod paid;

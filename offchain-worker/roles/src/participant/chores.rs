@@ -87,6 +87,7 @@ mod tests {
 			dataset: None,
 			attest: false,
 			threads: 1,
+			device: neuroshard_training::engine::Device::Cpu,
 			claim_from: 1,
 			conduct: std::sync::Arc::new(crate::Honest),
 			check: 0.0,

@@ -1,11 +1,12 @@
 //! The compute thread: owns engine and checkpoints, runs one job at a time, at low priority.
 
 use crate::{actor::guarded::panicked, content::Content, memory::Needs, participant::decide::task::Drawn, WorkerError};
+use neuroshard_compute::exec::StepMemory;
 use neuroshard_store::Store;
 use neuroshard_support::hardware::available_memory;
 use neuroshard_training::{
 	checkpoint::Checkpoint,
-	engine::{Engine, EngineError},
+	engine::{Device, Engine, EngineError},
 	priority::lower_thread_priority,
 };
 use neuroshard_types::{run::RunConfig, RunId, H256};
@@ -22,6 +23,8 @@ use tokio::sync::{mpsc, oneshot};
 /// State that the compute thread holds between jobs.
 pub(super) struct ThreadState {
 	threads: usize,
+	/// What takes inner steps and measures losses.
+	device: Device,
 	/// Tells how many bytes of memory are available.
 	available: fn() -> Option<u64>,
 	engine: Option<(RunId, Engine)>,
@@ -34,8 +37,8 @@ pub(super) struct ThreadState {
 }
 
 impl ThreadState {
-	fn new(threads: usize, available: fn() -> Option<u64>) -> Self {
-		Self { threads, available, engine: None, current: None, before: None, next: None }
+	fn new(threads: usize, device: Device, available: fn() -> Option<u64>) -> Self {
+		Self { threads, device, available, engine: None, current: None, before: None, next: None }
 	}
 
 	/// Threads of a job.
@@ -48,6 +51,26 @@ impl ThreadState {
 		(self.engine, self.current, self.before, self.next) = (None, None, None, None);
 	}
 
+	/// How steps of a run spend this machine's memory.
+	fn memory(&self, run: RunId, config: &RunConfig) -> Result<StepMemory, WorkerError> {
+		let memory = Needs::of(config).map_err(|error| EngineError::Setup(error.into()))?.participant((self.available)())?;
+		if let Some(sequences) = memory.micro_batch {
+			tracing::info!(run, sequences, recompute = memory.recompute, "memory is short: steps are taken in micro-batches");
+		} else if memory.recompute {
+			tracing::info!(run, "memory is short: steps compute activations again");
+		}
+		Ok(memory)
+	}
+
+	/// Has the CPU compute from now on, if `error` is the device's: whoever tries again goes on from what is stored.
+	fn leave_device(&mut self, error: &WorkerError) {
+		if error.is_of_device() {
+			tracing::warn!("{error}. The CPU computes from now on");
+			self.clear();
+			self.device = Device::Cpu;
+		}
+	}
+
 	/// The engine of `run`, made anew if the one at hand is another run's; with it, the checkpoints. Nothing is made that does not fit into memory.
 	///
 	/// # Errors
@@ -56,13 +79,15 @@ impl ThreadState {
 		if self.engine.as_ref().is_none_or(|(other, _)| *other != run) {
 			// Two arenas at a time could be more than the machine has.
 			self.clear();
-			let memory = Needs::of(config).map_err(|error| EngineError::Setup(error.into()))?.participant((self.available)())?;
-			if let Some(sequences) = memory.micro_batch {
-				tracing::info!(run, sequences, recompute = memory.recompute, "memory is short: steps are taken in micro-batches");
-			} else if memory.recompute {
-				tracing::info!(run, "memory is short: steps compute activations again");
+			let memory = match self.device {
+				Device::Cpu => Some(self.memory(run, config)?),
+				Device::OpenCl(_) => None,
+			};
+			let engine = Engine::on(self.device, &config.model, &config.train, self.threads, memory)?;
+			if !engine.is_on_cpu() {
+				tracing::info!(run, "{} takes the inner steps: it computes the bits of the CPU", engine.is_on());
 			}
-			self.engine = Some((run, Engine::with_memory(&config.model, &config.train, self.threads, memory)?));
+			self.engine = Some((run, engine));
 		}
 		match &mut self.engine {
 			Some((_, engine)) => Ok(Prepared { engine, current: &mut self.current, before: &mut self.before, next: &mut self.next }),
@@ -169,8 +194,8 @@ struct Busy {
 }
 
 impl Compute {
-	/// Starts the thread; jobs compute with `threads` threads.
-	pub(super) fn start(threads: usize) -> std::io::Result<Self> {
+	/// Starts the thread; jobs compute on a device, and with `threads` threads.
+	pub(super) fn start(threads: usize, device: Device) -> std::io::Result<Self> {
 		let (jobs, mut incoming) = mpsc::channel::<Job>(1);
 		let (waiting, busy) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Busy::default())));
 		let noted = busy.clone();
@@ -178,7 +203,7 @@ impl Compute {
 			if !lower_thread_priority() {
 				tracing::debug!("the system keeps the compute thread at normal priority");
 			}
-			let mut state = ThreadState::new(threads, available_memory);
+			let mut state = ThreadState::new(threads, device, available_memory);
 			while let Some(job) = incoming.blocking_recv() {
 				let begun = Instant::now();
 				lock(&noted).since = Some(begun);
@@ -220,6 +245,9 @@ impl Compute {
 				state.clear();
 				Err(panicked("a computation", panic.as_ref()))
 			});
+			if let Err(error) = &done {
+				state.leave_device(error);
+			}
 			let _ = answer.send(done);
 		});
 		self.jobs.send(job).await.map_err(|_| WorkerError::Stopped)?;
@@ -255,7 +283,7 @@ mod tests {
 
 	#[tokio::test]
 	async fn jobs_run_one_after_the_other_and_share_what_the_thread_holds() {
-		let compute = Compute::start(2).unwrap();
+		let compute = Compute::start(2, Device::Cpu).unwrap();
 		assert_eq!((compute.times().0, compute.run(|state| Ok(state.threads())).await.unwrap()), (Duration::ZERO, 2));
 		let job = || Ok((0..1 << 20).fold(Instant::now(), |begun, _| std::hint::black_box(begun)).elapsed());
 		let took = compute.run(move |_| job()).await.unwrap();
@@ -269,16 +297,29 @@ mod tests {
 
 	#[tokio::test]
 	async fn a_job_that_panics_is_an_error_and_the_next_one_runs() {
-		let compute = Compute::start(1).unwrap();
+		let compute = Compute::start(1, Device::Cpu).unwrap();
 		let died = compute.run::<()>(|_| panic!("a job that panics")).await;
 		assert!(matches!(died, Err(WorkerError::Panicked { .. })));
 		assert_eq!(compute.run(|state| Ok(state.threads())).await.unwrap(), 1);
 	}
 
+	#[tokio::test]
+	async fn where_a_device_fails_the_next_job_finds_the_cpu() {
+		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
+		let compute = Compute::start(1, Device::OpenCl(usize::MAX)).unwrap();
+		let is_on_cpu = async || {
+			let config = config.clone();
+			compute.run(move |state| Ok(state.prepare(7, &config)?.engine.is_on_cpu())).await
+		};
+		let error = is_on_cpu().await.unwrap_err();
+		assert!(error.is_of_device() && error.to_string().contains("no OpenCL device"), "{error}");
+		assert!(is_on_cpu().await.unwrap());
+	}
+
 	#[test]
 	fn nothing_is_made_of_a_run_that_does_not_fit_and_what_was_there_makes_room() {
 		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
-		let mut state = ThreadState::new(1, || Some(u64::MAX));
+		let mut state = ThreadState::new(1, Device::Cpu, || Some(u64::MAX));
 		state.prepare(7, &config).unwrap();
 		state.available = || Some(4_096);
 		state.prepare(7, &config).unwrap();

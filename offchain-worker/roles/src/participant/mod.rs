@@ -104,7 +104,8 @@ impl Participant {
 			Err(error @ (JournalError::OtherChain { .. } | JournalError::OtherAccount { .. })) => return Err(error.into()),
 			Err(error) => (Journal::empty(&base, client.genesis(), owner.clone()), Some(error.into())),
 		};
-		let compute = Compute::start(options.threads).map_err(|source| WorkerError::File { path: "the compute thread".into(), source })?;
+		let compute = Compute::start(options.threads, options.device)
+			.map_err(|source| WorkerError::File { path: "the compute thread".into(), source })?;
 		let keeper =
 			Keeper::start(content.store.clone()).map_err(|source| WorkerError::File { path: "the keeper thread".into(), source })?;
 		let pending = journal.pending_work();

@@ -127,6 +127,7 @@ mod tests {
 	use neuroshard_mock_node::{Fate, MockNode, Script};
 	use neuroshard_network::{keypair_from_secret, Network, NetworkConfig};
 	use neuroshard_store::Store;
+	use neuroshard_training::engine::Device;
 	use neuroshard_training::keeper::Keeper;
 	use neuroshard_types::{dispute::Terms, H256, NEURO};
 	use tokio_util::sync::CancellationToken;
@@ -164,7 +165,7 @@ mod tests {
 			genesis: H256::zero(),
 			submitter: node.submitter().await,
 			content: Content::new(store.clone(), net, base.path(), None),
-			compute: Compute::start(1).unwrap(),
+			compute: Compute::start(1, Device::Cpu).unwrap(),
 			keeper: Keeper::start(store.clone()).unwrap(),
 			reporter: Reporter::new(Default::default()),
 			dataset: Default::default(),

@@ -13,6 +13,7 @@ use neuroshard_fixtures::Connect;
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_network::{keypair_from_secret, Handle, Network, NetworkConfig};
 use neuroshard_store::Store;
+use neuroshard_training::engine::Device;
 use neuroshard_types::{
 	audit::{AuditTerms, AuditView},
 	dataset::{AttestationTerms, HoldingView},
@@ -123,6 +124,7 @@ impl Fixture {
 			dataset: None,
 			attest: false,
 			threads: 1,
+			device: Device::Cpu,
 			claim_from: NEURO,
 			conduct: Arc::new(Honest),
 			check: 0.0,

@@ -1,19 +1,19 @@
-//! The engine: runs the graph's jobs on candle buffers. The only place that knows candle.
+//! The engine: runs the graph's jobs on a device, with the same bits on each and with any number of threads.
 //!
-//! The arithmetic is `neuroshard_graph`'s and gives the same bits with any number of threads; candle supplies the memory
-//! and the device. A job (a round, a validation) is one in-place operator on one arena tensor.
+//! On the CPU a job (a round, a validation) is one in-place operator on one arena tensor of candle's, which no other place knows. Devices that speak OpenCL have
+//! an arena of their own.
 
 mod arena;
 pub mod autograd;
 
 use arena::ArenaTensor;
-use candle_core::Device;
 use neuroshard_compute::{
-	exec::{Exec, ExecError, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError, Validator},
+	exec::{Backend, Exec, ExecError, Profile, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError, Validator},
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 };
-use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
-use std::{ops::ControlFlow, sync::Arc};
+use neuroshard_graph::{Hash, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_opencl::{OpenCl, OpenClError};
+use std::{borrow::Cow, ops::ControlFlow, sync::Arc};
 
 /// Why the engine gives no result.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,9 @@ pub enum EngineError {
 	/// The device or its memory.
 	#[error("device: {0}")]
 	Device(#[from] candle_core::Error),
+	/// A device that speaks OpenCL.
+	#[error(transparent)]
+	OpenCl(#[from] OpenClError),
 	/// A batch gave no result.
 	#[error(transparent)]
 	Step(#[from] StepError),
@@ -43,6 +46,13 @@ pub enum EngineError {
 	},
 }
 
+impl EngineError {
+	/// Whether it is the device's fault, or the driver's: the CPU can do the same.
+	pub fn is_of_device(&self) -> bool {
+		matches!(self, Self::OpenCl(_) | Self::Step(StepError::Device(_)))
+	}
+}
+
 /// Why a round or a validation gives no result.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError<E> {
@@ -57,13 +67,61 @@ pub enum JobError<E> {
 	Validation(ValidationError<E>),
 }
 
+/// What computes. No bit depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Device {
+	/// This machine's processor.
+	#[default]
+	Cpu,
+	/// A device that speaks OpenCL, by its number among those of this machine.
+	OpenCl(usize),
+}
+
+/// What executes plans on one device.
+struct Jobs<B: Backend> {
+	trainer: Trainer<B>,
+	validator: Validator<B>,
+}
+
+impl<B: Backend> Jobs<B> {
+	fn new(backend: Arc<B>, model: &ModelConfig, train: &TrainConfig, memory: StepMemory) -> Result<Self, SetupError> {
+		let trainer = Trainer::with_memory(backend.clone(), model, train, memory)?;
+		Ok(Self { trainer, validator: Validator::new(backend, model, train)? })
+	}
+
+	/// Elements of an arena for both.
+	fn arena_len(&self) -> usize {
+		self.trainer.arena_len().max(self.validator.arena_len())
+	}
+}
+
+/// A device, and its memory.
+enum Place {
+	Cpu { jobs: Jobs<Exec>, arena: ArenaTensor },
+	OpenCl { jobs: Jobs<OpenCl>, arena: neuroshard_opencl::Arena },
+}
+
+/// Does the same on whatever device an engine has.
+macro_rules! on {
+	($place:expr, $what:literal, |$jobs:ident, $memory:ident| $work:expr) => {
+		match $place {
+			Place::Cpu { jobs: $jobs, arena } => arena.apply($what, |$memory| $work)?,
+			Place::OpenCl { jobs: $jobs, arena: $memory } => {
+				let done = $work;
+				$jobs.trainer.exec().settled().map_err(StepError::from)?;
+				done
+			}
+		}
+	};
+}
+
 /// Runs training steps, rounds and validations of one run's configuration.
 pub struct Engine {
 	exec: Arc<Exec>,
-	trainer: Trainer,
-	validator: Validator,
-	arena: ArenaTensor,
+	place: Place,
+	layout: ParamLayout,
 	model: ModelConfig,
+	train: TrainConfig,
 	delta_layout: ParamLayout,
 	/// Whether the model is in the arena that an adapter is beside; `true` without an adapter.
 	has_model: bool,
@@ -83,13 +141,59 @@ impl Engine {
 	/// # Errors
 	/// As [`Engine::new`]; [`SetupError::MicroBatch`].
 	pub fn with_memory(model: &ModelConfig, train: &TrainConfig, threads: usize, memory: StepMemory) -> Result<Self, EngineError> {
+		Self::on(Device::Cpu, model, train, threads, Some(memory))
+	}
+
+	/// The same on a device; threads do what is left for the CPU then. Without `memory`, it is spent in the fastest way that the device has enough for,
+	/// and on the CPU in the fastest of all. Where a device computes other bits than the CPU, or fails, there is no engine.
+	///
+	/// # Errors
+	/// As [`Engine::with_memory`]; [`EngineError::OpenCl`].
+	pub fn on(
+		device: Device,
+		model: &ModelConfig,
+		train: &TrainConfig,
+		threads: usize,
+		memory: Option<StepMemory>,
+	) -> Result<Self, EngineError> {
 		let exec = Arc::new(Exec::new(threads)?);
-		let trainer = Trainer::with_memory(exec.clone(), model, train, memory)?;
-		let validator = Validator::new(exec.clone(), model, train)?;
-		let arena = ArenaTensor::new(trainer.arena_len().max(validator.arena_len()), &Device::Cpu)?;
+		let place = match device {
+			Device::Cpu => {
+				let jobs = Jobs::new(exec.clone(), model, train, memory.unwrap_or_default())?;
+				let arena = ArenaTensor::new(jobs.arena_len(), &candle_core::Device::Cpu)?;
+				Place::Cpu { jobs, arena }
+			}
+			Device::OpenCl(number) => {
+				let backend = Arc::new(OpenCl::new(number, exec.clone())?);
+				backend.verify()?;
+				let fits = |memory: &StepMemory| {
+					let bytes = memory.arena_len(model, train).map(|len| len.saturating_mul(4));
+					bytes.is_ok_and(|bytes| bytes <= backend.largest_arena())
+				};
+				// Where no way fits, the first tells how much is missing.
+				let memory = memory.or_else(|| StepMemory::ways(train).find(fits)).unwrap_or_default();
+				let jobs = Jobs::new(backend.clone(), model, train, memory)?;
+				let arena = backend.arena(jobs.arena_len())?;
+				Place::OpenCl { jobs, arena }
+			}
+		};
+		let layout = ParamLayout::trained(model, train).map_err(SetupError::from)?;
 		let delta_layout = ParamLayout::of_deltas(model, train).map_err(SetupError::from)?;
 		let has_model = train.adapter.is_none();
-		Ok(Self { exec, trainer, validator, arena, model: model.clone(), delta_layout, has_model })
+		Ok(Self { exec, place, layout, model: model.clone(), train: train.clone(), delta_layout, has_model })
+	}
+
+	/// What computes.
+	pub fn is_on(&self) -> String {
+		match &self.place {
+			Place::Cpu { .. } => "the CPU".into(),
+			Place::OpenCl { jobs, .. } => jobs.trainer.exec().name().to_owned(),
+		}
+	}
+
+	/// Whether it computes on this machine's processor, so that the time of that is the time it takes.
+	pub fn is_on_cpu(&self) -> bool {
+		matches!(self.place, Place::Cpu { .. })
 	}
 
 	/// The model.
@@ -99,7 +203,7 @@ impl Engine {
 
 	/// Returns the training configuration.
 	pub fn train_config(&self) -> &TrainConfig {
-		self.trainer.config()
+		&self.train
 	}
 
 	/// Layout of deltas as they are sent.
@@ -109,7 +213,7 @@ impl Engine {
 
 	/// Layout of parameters, moments, gradients and residuals.
 	pub fn layout(&self) -> &ParamLayout {
-		self.trainer.layout()
+		&self.layout
 	}
 
 	/// The operators, for jobs outside the arena.
@@ -119,7 +223,10 @@ impl Engine {
 
 	/// Bytes of the arena.
 	pub fn arena_bytes(&self) -> usize {
-		4 * self.trainer.arena_len().max(self.validator.arena_len())
+		4 * match &self.place {
+			Place::Cpu { jobs, .. } => jobs.arena_len(),
+			Place::OpenCl { jobs, .. } => jobs.arena_len(),
+		}
 	}
 
 	/// Copies the parameters of the model into the arena that an adapter is beside. They stay there.
@@ -127,18 +234,15 @@ impl Engine {
 	/// # Errors
 	/// [`EngineError::Parameters`] for another model's, or where there is no adapter.
 	pub fn load_model(&mut self, params: &[f32]) -> Result<(), EngineError> {
-		let (trainer, found) = (&self.trainer, params.len());
-		let copied = self.arena.apply("load the model", |arena| {
-			let place = trainer.model_mut(arena).unwrap_or_default();
-			let expected = place.len();
-			if expected == found {
-				place.copy_from_slice(params);
-			}
-			expected
-		})?;
-		if copied != found || self.train_config().adapter.is_none() {
-			return Err(EngineError::Parameters { expected: copied, found });
+		let expected = match self.train.adapter {
+			Some(_) => self.model.parameters(),
+			None => 0,
+		};
+		let found = params.len();
+		if u64::try_from(found) != Ok(expected) || expected == 0 {
+			return Err(EngineError::Parameters { expected: usize::try_from(expected).unwrap_or(usize::MAX), found });
 		}
+		on!(&mut self.place, "load the model", |jobs, arena| jobs.trainer.set_model(arena, params));
 		self.has_model = true;
 		Ok(())
 	}
@@ -148,7 +252,7 @@ impl Engine {
 	/// # Errors
 	/// [`EngineError::Device`].
 	pub fn model_beside(&self) -> Result<Option<Vec<f32>>, EngineError> {
-		Ok(self.arena.apply("read the model", |arena| self.trainer.model_mut(arena).map(|params| params.to_vec()))?)
+		Ok(on!(&self.place, "read the model", |jobs, arena| jobs.trainer.model_of(arena).map(Cow::into_owned)))
 	}
 
 	/// Returns whether a model is still to be loaded that an adapter is beside.
@@ -162,11 +266,7 @@ impl Engine {
 	/// [`EngineError::Parameters`] for another model's.
 	pub fn load(&mut self, theta: &[f32]) -> Result<(), EngineError> {
 		self.check(theta)?;
-		let trainer = &self.trainer;
-		self.arena.apply("load", |arena| {
-			trainer.theta_mut(arena).copy_from_slice(theta);
-			trainer.reset_moments(arena);
-		})?;
+		on!(&mut self.place, "load", |jobs, arena| jobs.trainer.begin(arena, theta));
 		Ok(())
 	}
 
@@ -175,7 +275,7 @@ impl Engine {
 	/// # Errors
 	/// [`EngineError::Device`].
 	pub fn theta(&self) -> Result<Vec<f32>, EngineError> {
-		Ok(self.arena.apply("read parameters", |arena| self.trainer.theta(arena).to_vec())?)
+		Ok(on!(&self.place, "read parameters", |jobs, arena| jobs.trainer.theta_of(arena).into_owned()))
 	}
 
 	/// One inner step on the parameters in the arena; arguments as [`Trainer::train_step`].
@@ -183,8 +283,15 @@ impl Engine {
 	/// # Errors
 	/// [`EngineError::Step`]; the parameters are then unchanged.
 	pub fn train_step(&mut self, tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, EngineError> {
-		let trainer = &mut self.trainer;
-		Ok(self.arena.apply("training step", |arena| trainer.train_step(arena, tokens, schedule_index, t))??)
+		Ok(on!(&mut self.place, "training step", |jobs, arena| jobs.trainer.train_step(arena, tokens, schedule_index, t))?)
+	}
+
+	/// As [`Self::train_step`], with the time that each operator takes.
+	///
+	/// # Errors
+	/// As [`Self::train_step`].
+	pub fn profiled_step(&mut self, tokens: &[u32], schedule_index: u64, t: u64) -> Result<Profile, EngineError> {
+		Ok(on!(&mut self.place, "training step", |jobs, arena| jobs.trainer.profiled_step(arena, tokens, schedule_index, t))?)
 	}
 
 	/// Loss and gradients of a batch at the parameters in the arena, without an update.
@@ -192,24 +299,16 @@ impl Engine {
 	/// # Errors
 	/// [`EngineError::Step`].
 	pub fn gradients(&mut self, tokens: &[u32]) -> Result<(StepOutcome, Vec<f32>), EngineError> {
-		let trainer = &mut self.trainer;
-		let result = self.arena.apply("gradients", |arena| {
-			let outcome = trainer.gradients(arena, tokens)?;
-			Ok::<_, StepError>((outcome, trainer.gradient(arena).to_vec()))
-		})?;
-		Ok(result?)
+		let outcome = on!(&mut self.place, "gradients", |jobs, arena| jobs.trainer.gradients(arena, tokens))?;
+		Ok((outcome, on!(&self.place, "read gradients", |jobs, arena| jobs.trainer.gradient_of(arena).into_owned())))
 	}
 
 	/// Roots of the parameters and both moments in the arena: what committing a state costs.
 	///
 	/// # Errors
 	/// [`EngineError::Device`].
-	pub fn state_roots(&self) -> Result<[neuroshard_graph::Hash; 3], EngineError> {
-		let (trainer, threads) = (&self.trainer, self.exec.threads());
-		Ok(self.arena.apply("state roots", |arena| {
-			[trainer.theta(arena), trainer.first_moment(arena), trainer.second_moment(arena)]
-				.map(|values| neuroshard_graph::commit::tensors_root(trainer.layout(), values, threads))
-		})?)
+	pub fn state_roots(&self) -> Result<[Hash; 3], EngineError> {
+		Ok(on!(&self.place, "state roots", |jobs, arena| jobs.trainer.state_roots(arena)))
 	}
 
 	/// A participant's round; arguments as [`run_round`].
@@ -224,9 +323,15 @@ impl Engine {
 		inner_state: impl FnMut(InnerState<'_>),
 	) -> Result<RoundOutcome, JobError<E>> {
 		self.check(start.theta)?;
-		let trainer = &mut self.trainer;
-		let outcome = self.arena.apply("round", |arena| run_round(trainer, arena, start, tokens, progress, inner_state));
-		outcome.map_err(EngineError::from)?.map_err(JobError::Round)
+		match &mut self.place {
+			Place::Cpu { jobs: Jobs { trainer, .. }, arena } => {
+				let outcome = arena.apply("round", |arena| run_round(trainer, arena, start, tokens, progress, inner_state));
+				outcome.map_err(EngineError::from)?.map_err(JobError::Round)
+			}
+			Place::OpenCl { jobs: Jobs { trainer, .. }, arena } => {
+				run_round(trainer, arena, start, tokens, progress, inner_state).map_err(JobError::Round)
+			}
+		}
 	}
 
 	/// Mean loss of `theta` over the held-out sequences, nats per token; `sequence` as in [`Validator::loss`].
@@ -239,9 +344,13 @@ impl Engine {
 		sequence: impl FnMut(u32, &mut [u32]) -> Result<(), E>,
 	) -> Result<f32, JobError<E>> {
 		self.load(theta)?;
-		let validator = &mut self.validator;
-		let loss = self.arena.apply("validation", |arena| validator.loss(arena, sequence));
-		loss.map_err(EngineError::from)?.map_err(JobError::Validation)
+		match &mut self.place {
+			Place::Cpu { jobs: Jobs { validator, .. }, arena } => {
+				let loss = arena.apply("validation", |arena| validator.loss(arena, sequence));
+				loss.map_err(EngineError::from)?.map_err(JobError::Validation)
+			}
+			Place::OpenCl { jobs: Jobs { validator, .. }, arena } => validator.loss(arena, sequence).map_err(JobError::Validation),
+		}
 	}
 
 	fn check(&self, theta: &[f32]) -> Result<(), EngineError> {

@@ -1,17 +1,19 @@
 //! Cross-entropy through the head, and its gradients: logits exist for some rows at a time, and one pass over a block of them gives all that
 //! is needed of it.
 
+use super::backend::{At, Backend};
 use crate::native::Exec;
+use neuroshard_graph::graph::Product;
 use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
 use std::ops::Range;
 
 /// The head's inputs: rows of a batch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Debug)]
 pub(super) struct Head<'a> {
 	/// `[rows, dim]` normalised activations.
-	pub h: &'a [f32],
+	pub h: At,
 	/// `[vocab, dim]` weights.
-	pub w: &'a [f32],
+	pub w: At,
 	/// The token that follows each row, or that it does not count.
 	pub targets: &'a [u32],
 	/// Rows of the batch before them.
@@ -21,23 +23,25 @@ pub(super) struct Head<'a> {
 }
 
 /// What is measured of each row of logits.
-pub(super) struct Rows<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
 	/// Maximum.
-	pub max: &'a mut [f32],
+	pub max: At,
 	/// Sum of exponentials.
-	pub sum: &'a mut [f32],
+	pub sum: At,
 	/// Cross-entropy.
-	pub loss: &'a mut [f32],
+	pub loss: At,
 }
 
 /// Gradients of the mean loss.
-pub(super) struct Gradients<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Gradients {
 	/// `[rows, dim]`, of the normalised activations.
-	pub dh: &'a mut [f32],
+	pub dh: At,
 	/// `[vocab, dim]`, of the weights; empty if they are not trained.
-	pub dw: &'a mut [f32],
+	pub dw: At,
 	/// As `dw`, for what a later segment of the chains over tokens sums up; empty if there is none.
-	pub later: &'a mut [f32],
+	pub later: At,
 	/// One by the number of the batch's targets that count.
 	pub inverse_count: f32,
 }
@@ -52,43 +56,101 @@ pub(crate) fn blocks(all: Range<usize>, most: usize) -> impl Iterator<Item = Ran
 	})
 }
 
-/// Adds what the rows of block `at` of `tokens` rows give to the gradient of a weight: after the last block `dw` is what `matmul_tn` makes of all
-/// rows. No block reaches into two segments.
+/// What a block of rows is to the chains over tokens of a weight's gradient, no block reaching into two segments.
 ///
-/// A chain over tokens goes on from the sum that is stored, up to the end of its segment. Those of later segments begin in `later`, of `dw`'s
-/// length if there is one, and are added in order.
-pub(crate) fn add_to_weights(exec: &Exec, (at, tokens): (&Range<usize>, usize), [dy, x]: [&[f32]; 2], dw: &mut [f32], later: &mut [f32]) {
-	let k = at.len();
+/// A chain over tokens goes on from the sum that is stored, up to the end of its segment. Those of later segments begin beside the gradient, and are
+/// added in order.
+struct Share {
+	/// What its products start from.
+	start: Start,
+	/// Whether it belongs to the first segment, which is summed up in place.
+	in_place: bool,
+	/// Whether it ends a later segment.
+	ends: bool,
+}
+
+impl Share {
+	/// Of block `at` of `tokens` rows.
+	fn new(at: &Range<usize>, tokens: usize) -> Self {
+		let in_place = at.start < SEGMENT;
+		Self {
+			start: if at.start.is_multiple_of(SEGMENT) { Start::Zero } else { Start::Existing },
+			in_place,
+			ends: !in_place && (at.end.is_multiple_of(SEGMENT) || at.end == tokens),
+		}
+	}
+}
+
+/// Adds what the rows of block `at` of `tokens` rows give to the gradient of a weight: after the last block `dw` is what `matmul_tn` makes of all
+/// rows. Later segments are summed up in `later`, of `dw`'s length if there is one.
+pub(super) fn add_to_weights<B: Backend>(
+	backend: &B,
+	arena: &mut B::Arena,
+	(at, tokens): (&Range<usize>, usize),
+	[dy, x]: [At; 2],
+	dw: At,
+	later: At,
+) {
+	let (k, share) = (at.len(), Share::new(at, tokens));
 	let dims = MatDims { m: dy.len() / k, n: x.len() / k, k };
-	let start = if at.start.is_multiple_of(SEGMENT) { Start::Zero } else { Start::Existing };
-	let first = at.start < SEGMENT;
-	exec.matmul_tn(dims, dy, x, if first { &mut *dw } else { &mut *later }, start);
-	if !first && (at.end.is_multiple_of(SEGMENT) || at.end == tokens) {
+	backend.product(arena, Product::Tn, dims, [dy, x], if share.in_place { dw.clone() } else { later.clone() }, share.start);
+	if share.ends {
+		backend.add_assign(arena, dw, later);
+	}
+}
+
+/// The same outside an arena.
+pub(crate) fn add_to_weights_of(
+	exec: &Exec,
+	(at, tokens): (&Range<usize>, usize),
+	[dy, x]: [&[f32]; 2],
+	dw: &mut [f32],
+	later: &mut [f32],
+) {
+	let (k, share) = (at.len(), Share::new(at, tokens));
+	let dims = MatDims { m: dy.len() / k, n: x.len() / k, k };
+	exec.matmul_tn(dims, dy, x, if share.in_place { &mut *dw } else { &mut *later }, share.start);
+	if share.ends {
 		exec.add_assign(dw, later);
 	}
+}
+
+/// Part `part` of `all`.
+fn within(all: &At, part: &Range<usize>) -> At {
+	all.start + part.start..all.start + part.end
 }
 
 impl Head<'_> {
 	/// Computes losses, and gradients if they are asked for, with logits of at most `most` rows at a time in `block`. Equals `matmul_nt`,
 	/// `cross_entropy_stats`, `cross_entropy_loss`, `cross_entropy_backward`, `matmul_nn` and `matmul_tn` on logits of all rows, bit for bit; the
 	/// gradient of the weights once this has been done for all rows of the batch, in order.
-	pub fn cross_entropy(&self, exec: &Exec, most: usize, block: &mut [f32], rows: Rows<'_>, mut gradients: Option<Gradients<'_>>) {
-		let Self { h, w, targets: all, first, tokens } = *self;
+	pub fn cross_entropy<B: Backend>(
+		&self,
+		backend: &B,
+		arena: &mut B::Arena,
+		(most, block): (usize, &At),
+		rows: &Rows,
+		gradients: Option<&Gradients>,
+	) {
+		let Self { h, w, targets: all, first, tokens } = self;
 		let dim = h.len() / all.len();
 		let vocab = w.len() / dim;
-		for at in blocks(first..first + all.len(), most) {
+		for at in blocks(*first..first + all.len(), most) {
 			let (m, here) = (at.len(), at.start - first..at.end - first);
 			let (wide, targets) = (here.start * dim..here.end * dim, &all[here.clone()]);
-			let (h, logits) = (&h[wide.clone()], &mut block[..m * vocab]);
-			let (max, sum, loss) = (&mut rows.max[here.clone()], &mut rows.sum[here.clone()], &mut rows.loss[here]);
-			exec.matmul_nt(MatDims { m, n: vocab, k: dim }, h, w, logits, Start::Zero);
-			exec.cross_entropy_stats(logits, vocab, max, sum);
-			exec.cross_entropy_loss(logits, vocab, targets, max, sum, loss);
-			if let Some(Gradients { dh, dw, later, inverse_count }) = &mut gradients {
-				exec.cross_entropy_backward(logits, vocab, targets, max, sum, *inverse_count);
-				exec.matmul_nn(MatDims { m, n: dim, k: vocab }, logits, w, &mut dh[wide], Start::Zero);
+			let (h, logits) = (within(h, &wide), within(block, &(0..m * vocab)));
+			let [max, sum, loss] = [&rows.max, &rows.sum, &rows.loss].map(|all| within(all, &here));
+			let dims = MatDims { m, n: vocab, k: dim };
+			backend.product(arena, Product::Nt, dims, [h.clone(), w.clone()], logits.clone(), Start::Zero);
+			backend.cross_entropy_stats(arena, logits.clone(), vocab, max.clone(), sum.clone());
+			let measured = [logits.clone(), max, sum];
+			backend.cross_entropy_loss(arena, measured.clone(), vocab, targets, loss);
+			if let Some(Gradients { dh, dw, later, inverse_count }) = gradients {
+				backend.cross_entropy_backward(arena, measured, vocab, targets, *inverse_count);
+				let dims = MatDims { m, n: dim, k: vocab };
+				backend.product(arena, Product::Nn, dims, [logits.clone(), w.clone()], within(dh, &wide), Start::Zero);
 				if !dw.is_empty() {
-					add_to_weights(exec, (&at, tokens), [logits, h], dw, later);
+					add_to_weights(backend, arena, (&at, *tokens), [logits, h], dw.clone(), later.clone());
 				}
 			}
 		}
@@ -121,8 +183,11 @@ mod tests {
 	/// Maxima, sums, losses, and gradients of activations and weights.
 	type All = [Vec<u32>; 5];
 
+	/// Activations, weights and targets.
+	type Inputs<'a> = (&'a [f32], &'a [f32], &'a [u32]);
+
 	/// By the reference on logits of all rows.
-	fn expected(Head { h, w, targets, .. }: Head<'_>, [tokens, vocab, dim]: [usize; 3]) -> All {
+	fn expected((h, w, targets): Inputs, [tokens, vocab, dim]: [usize; 3]) -> All {
 		let [mut max, mut sum, mut loss] = [(); 3].map(|()| vec![f32::NAN; tokens]);
 		let [mut dh, mut dw] = [tokens, vocab].map(|rows| vec![f32::NAN; rows * dim]);
 		let mut logits = vec![f32::NAN; tokens * vocab];
@@ -135,15 +200,23 @@ mod tests {
 		[max, sum, loss, dh, dw].map(|values| bits(&values))
 	}
 
-	fn found(exec: &Exec, head: Head<'_>, [tokens, vocab, dim]: [usize; 3], most: usize, backward: bool) -> All {
-		let [mut max, mut sum, mut loss] = [(); 3].map(|()| vec![f32::NAN; tokens]);
-		let [mut dh, mut dw, mut later] = [tokens, vocab, vocab].map(|rows| vec![f32::NAN; rows * dim]);
-		let mut block = vec![f32::NAN; most * vocab];
-		let later = if tokens > SEGMENT { &mut later[..] } else { &mut [] };
-		let gradients = Gradients { dh: &mut dh, dw: &mut dw, later, inverse_count: schedule::reciprocal(tokens as u64) };
-		let rows = Rows { max: &mut max, sum: &mut sum, loss: &mut loss };
-		head.cross_entropy(exec, most, &mut block, rows, backward.then_some(gradients));
-		[max, sum, loss, dh, dw].map(|values| bits(&values))
+	fn found(exec: &Exec, (h, w, targets): Inputs, [tokens, vocab, dim]: [usize; 3], most: usize, backward: bool) -> All {
+		let later = if tokens > SEGMENT { vocab * dim } else { 0 };
+		let lens = [h.len(), w.len(), tokens, tokens, tokens, tokens * dim, vocab * dim, later, most * vocab];
+		let mut end = 0;
+		let [h_at, w_at, max, sum, loss, dh, dw, later, block] = lens.map(|len| {
+			end += len;
+			end - len..end
+		});
+		let mut arena = vec![f32::NAN; end];
+		arena[h_at.clone()].copy_from_slice(h);
+		arena[w_at.clone()].copy_from_slice(w);
+		let head = Head { h: h_at, w: w_at, targets, first: 0, tokens };
+		let inverse_count = schedule::reciprocal(tokens as u64);
+		let gradients = Gradients { dh: dh.clone(), dw: dw.clone(), later, inverse_count };
+		let rows = Rows { max: max.clone(), sum: sum.clone(), loss: loss.clone() };
+		head.cross_entropy(exec, &mut arena[..], (most, &block), &rows, backward.then_some(&gradients));
+		[max, sum, loss, dh, dw].map(|at| bits(&arena[at]))
 	}
 
 	/// Block sizes that do and do not divide the rows, or a segment.
@@ -160,7 +233,7 @@ mod tests {
 	}
 
 	fn all_bits_agree(shape: [usize; 3], sizes: &[usize], [h, w]: [&[f32]; 2], targets: &[u32]) {
-		let head = Head { h, w, targets, first: 0, tokens: targets.len() };
+		let head = (h, w, targets);
 		let expected = expected(head, shape);
 		for threads in [1, 2] {
 			let exec = Exec::new(threads).unwrap();
@@ -192,12 +265,12 @@ mod tests {
 		let (mut h, w) = (fill(96 * 32, 1), fill(64 * 32, 2));
 		(h[40 * 32], h[70 * 32 + 3]) = (f32::NAN, f32::INFINITY);
 		let exec = Exec::new(2).unwrap();
-		let head = Head { h: &h, w: &w, targets: &[NO_TARGET; 96], first: 0, tokens: 96 };
+		let head: Inputs = (&h, &w, &[NO_TARGET; 96]);
 		let [_, _, loss, dh, _] = found(&exec, head, shape, 32, true);
 		assert!(loss.iter().chain(&dh).all(|&bits| bits == 0));
 		let mut targets = [NO_TARGET; 96];
 		targets[50] = 7;
-		let [_, _, loss, dh, _] = found(&exec, Head { h: &h, w: &w, targets: &targets, first: 0, tokens: 96 }, shape, 32, true);
+		let [_, _, loss, dh, _] = found(&exec, (&h, &w, &targets), shape, 32, true);
 		let rows: Vec<usize> =
 			(0..96).filter(|row| loss[*row] != 0 || dh[row * 32..(row + 1) * 32].iter().any(|&bits| bits != 0)).collect();
 		assert_eq!(rows, [50]);
@@ -208,7 +281,7 @@ mod tests {
 		let shape = [96, 64, 32];
 		let (mut h, w) = (fill(96 * 32, 1), fill(64 * 32, 2));
 		(h[40 * 32], h[70 * 32 + 3]) = (f32::NAN, f32::INFINITY);
-		let head = Head { h: &h, w: &w, targets: &[7; 96], first: 0, tokens: 96 };
+		let head: Inputs = (&h, &w, &[7; 96]);
 		let exec = Exec::new(2).unwrap();
 		for most in [32, 96] {
 			assert!(found(&exec, head, shape, most, true) == expected(head, shape));

@@ -2,6 +2,7 @@
 //! answer. Results do not depend on the number of threads.
 
 mod arena;
+mod backend;
 mod beside;
 mod code;
 mod inference;
@@ -9,6 +10,7 @@ mod kv_pages;
 mod loss;
 mod memory;
 mod outer;
+mod profile;
 mod runner;
 mod trainer;
 mod validator;
@@ -16,13 +18,15 @@ mod weight;
 
 pub use crate::native::{Exec, ExecError};
 pub use arena::Arena;
+pub use backend::{At, Backend, DeviceError, RmsInput};
 pub use beside::PackedAdapter;
 pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeError};
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
-pub(crate) use loss::{add_to_weights, blocks};
+pub(crate) use loss::{add_to_weights_of, blocks};
 pub use memory::StepMemory;
 pub use outer::{aggregate, outer_step, take_outer_step};
+pub use profile::{Profile, Spent};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
 
@@ -65,6 +69,9 @@ pub enum StepError {
 		/// Tokens given.
 		found: usize,
 	},
+	/// The device that computes.
+	#[error(transparent)]
+	Device(#[from] DeviceError),
 	/// The arena is shorter than the plan.
 	#[error("arena of {found} elements where the plan has {expected}")]
 	Arena {

@@ -1,8 +1,10 @@
 //! Executes the stages of a plan on an arena.
 
 use super::{
+	backend::{At, Backend, RmsInput},
 	loss::{add_to_weights, Gradients, Head, Rows},
 	memory::Accumulated,
+	profile::Profile,
 	SetupError, StepError,
 };
 use crate::native::Exec;
@@ -14,15 +16,18 @@ use neuroshard_graph::{
 	plan::{ArenaJob, LogitsBlock, Plan, Sizes},
 };
 use neuroshard_kernels::{
-	scalar::{self, AttentionBackward, RmsBackward},
-	schedule,
+	scalar, schedule,
 	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start},
 };
-use std::{ops::Range, sync::Arc};
+use std::{
+	ops::Range,
+	sync::{Arc, Mutex, PoisonError},
+	time::Instant,
+};
 
 /// A plan bound to kernels, with the tables and buffers that live outside the arena.
-pub(super) struct Runner {
-	pub exec: Arc<Exec>,
+pub(super) struct Runner<B: Backend = Exec> {
+	pub exec: Arc<B>,
 	pub plan: Plan,
 	pub layout: ParamLayout,
 	pub job: ArenaJob,
@@ -36,6 +41,8 @@ pub(super) struct Runner {
 	order: Vec<usize>,
 	/// Most rows of logits at a time.
 	pub logit_rows: usize,
+	/// What stages take, if that is asked for.
+	pub profile: Option<Mutex<Profile>>,
 	dim: usize,
 	vocab: usize,
 	attention: AttentionDims,
@@ -45,17 +52,16 @@ pub(super) struct Runner {
 	adapter_scale: f32,
 	/// Arena range of each tensor; empty where it has none.
 	ranges: Vec<Range<usize>>,
-	cos: Vec<f32>,
-	sin: Vec<f32>,
+	/// Cosines and sines of RoPE.
+	turns: [B::Table; 2],
 	/// Of the whole batch, as `targets`.
 	ids: Vec<u32>,
 	targets: Vec<u32>,
 }
 
-/// Disjoint parts of the arena.
-#[expect(clippy::expect_used, reason = "plans are checked before they are executed")]
-fn parts<const N: usize>(arena: &mut [f32], ranges: [Range<usize>; N]) -> [&mut [f32]; N] {
-	arena.get_disjoint_mut(ranges).expect("a plan gives the operands of one operator disjoint buffers within the arena")
+/// What the backward pass of a norm reads: gradient, input, weight and factors.
+fn rms_input([dy, x, w, r]: [At; 4]) -> RmsInput {
+	RmsInput { dy, x, w, r }
 }
 
 /// Where chains over tokens start that reach rows `at` of a batch.
@@ -82,11 +88,11 @@ fn size(value: u32) -> Result<usize, SetupError> {
 	usize::try_from(value).map_err(|_| SetupError::Memory)
 }
 
-impl Runner {
+impl<B: Backend> Runner<B> {
 	/// Of a plan for a whole batch, or with `accumulated` for a micro-batch of one. `again`: a layer's forward stages run once more before its
 	/// backward pass.
 	pub fn new(
-		exec: Arc<Exec>,
+		exec: Arc<B>,
 		model: &ModelConfig,
 		train: &TrainConfig,
 		plan: Plan,
@@ -115,6 +121,7 @@ impl Runner {
 		let attention =
 			AttentionDims { batch, seq, heads: size(model.heads)?, kv_heads: size(model.kv_heads)?, head_dim: size(model.head_dim())? };
 		let (cos, sin) = model.rope_tables(seq);
+		let turns = [cos, sin].map(|values| exec.table(values));
 		Ok(Self {
 			exec,
 			plan,
@@ -126,6 +133,7 @@ impl Runner {
 			accumulated,
 			order,
 			logit_rows: size(job.logits.rows)?,
+			profile: None,
 			dim: size(model.dim)?,
 			vocab: size(vocab)?,
 			attention,
@@ -133,8 +141,7 @@ impl Runner {
 			clip: train.clip.get(),
 			adapter_scale: train.adapter.map_or(0.0, |adapter| adapter.scale()),
 			ranges,
-			cos,
-			sin,
+			turns,
 			ids: vec![0; all_tokens],
 			targets: vec![0; all_tokens],
 		})
@@ -146,9 +153,10 @@ impl Runner {
 	}
 
 	/// Checks the arena and takes in the tokens of a batch.
-	pub fn load(&mut self, arena: &[f32], tokens: &[u32]) -> Result<(), StepError> {
-		if arena.len() < self.arena_len {
-			return Err(StepError::Arena { expected: self.arena_len, found: arena.len() });
+	pub fn load(&mut self, arena: &B::Arena, tokens: &[u32]) -> Result<(), StepError> {
+		let found = self.exec.len(arena);
+		if found < self.arena_len {
+			return Err(StepError::Arena { expected: self.arena_len, found });
 		}
 		if tokens.len() != self.batch_tokens() {
 			return Err(StepError::Tokens { expected: self.batch_tokens(), found: tokens.len() });
@@ -187,19 +195,24 @@ impl Runner {
 	}
 
 	/// Value of a `[1, 1]` tensor.
-	pub fn scalar(&self, arena: &[f32], id: TensorId) -> f32 {
-		arena[self.range(id).start]
+	pub fn scalar(&self, arena: &B::Arena, id: TensorId) -> f32 {
+		self.exec.value(arena, self.range(id).start)
+	}
+
+	/// Sets the value of a `[1, 1]` tensor.
+	fn set(&self, arena: &mut B::Arena, id: TensorId, value: f32) {
+		self.exec.write(arena, self.range(id).start, &[value]);
 	}
 
 	/// Runs `stages` of a whole batch, in order. `adamw` is used by [`Op::AdamW`] only.
-	pub fn run(&self, arena: &mut [f32], stages: Range<usize>, adamw: Option<&AdamW>) {
+	pub fn run(&self, arena: &mut B::Arena, stages: Range<usize>, adamw: Option<&AdamW>) {
 		for index in stages {
 			self.stage(arena, index, &(0..self.tokens), adamw);
 		}
 	}
 
 	/// Forward and backward pass, and the gradient's norm.
-	pub fn gradients(&self, arena: &mut [f32]) {
+	pub fn gradients(&self, arena: &mut B::Arena) {
 		let Some(accumulated) = &self.accumulated else {
 			for &index in &self.order {
 				self.stage(arena, index, &(0..self.tokens), None);
@@ -217,7 +230,7 @@ impl Runner {
 		let mean = stages.iter().find(|stage| stage.op == Op::MeanLoss);
 		if let Some(&(count, _)) = mean.and_then(|stage| self.plan.inputs(stage).get(1)) {
 			// At most 2^22 ones, whose sum in any order is exact.
-			arena[self.range(count).start] = self.target_count() as f32;
+			self.set(arena, count, self.target_count() as f32);
 		}
 		for first in (0..self.ids.len()).step_by(self.tokens) {
 			let at = first..first + self.tokens;
@@ -226,15 +239,15 @@ impl Runner {
 			{
 				self.stage(arena, index, &at, None);
 			}
-			arena.copy_within(losses.clone(), accumulated.losses.start + first);
+			self.exec.copy(arena, losses.clone(), accumulated.losses.start + first);
 			if let Some(stream) = stream.clone() {
-				arena.copy_within(stream, accumulated.stream.start + first * self.dim);
+				self.exec.copy(arena, stream, accumulated.stream.start + first * self.dim);
 			}
 		}
-		let [losses, sums] = parts(arena, [accumulated.losses.clone(), accumulated.sums.clone()]);
-		self.exec.partial_sums(losses, sums);
-		let sum = self.exec.tree_sum(sums);
-		arena[self.range(self.job.loss).start] = sum * mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
+		self.exec.partial_sums(arena, accumulated.losses.clone(), accumulated.sums.clone());
+		let sum = self.exec.tree_sum(arena, accumulated.sums.clone());
+		let inverse_count = mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
+		self.set(arena, self.job.loss, sum * inverse_count);
 		if let Some(scatter) = scatter {
 			self.scatter(arena, &stages[scatter], accumulated.stream.clone());
 		}
@@ -244,8 +257,52 @@ impl Runner {
 			.for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
 	}
 
-	/// Runs a stage on the rows of tokens `at`.
-	fn stage(&self, arena: &mut [f32], index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
+	/// Runs a stage on the rows of tokens `at`, and notes what it takes if that is asked for.
+	fn stage(&self, arena: &mut B::Arena, index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
+		let begun = self.profile.as_ref().map(|_| Instant::now());
+		self.execute(arena, index, at, adamw);
+		if let (Some(profile), Some(begun)) = (&self.profile, begun) {
+			// What fails here is told at the end of the step.
+			let _ = self.exec.settled();
+			let (time, stage) = (begun.elapsed(), &self.plan.stages()[index]);
+			let (flops, bytes) = self.work(index);
+			if bytes > 0.0 {
+				profile.lock().unwrap_or_else(PoisonError::into_inner).note(stage.op, time, flops, bytes);
+			}
+		}
+	}
+
+	/// Multiplications and additions of the products in a stage, and bytes of what it reads and writes in the arena; 0 for what is computed with another stage.
+	fn work(&self, index: usize) -> (f64, f64) {
+		let stage = &self.plan.stages()[index];
+		let (inputs, outputs) = (self.plan.inputs(stage), self.plan.outputs(stage));
+		let len = |id: TensorId| self.range(id).len() as f64;
+		if self.range(outputs[0]).is_empty() || matches!(stage.op, Op::Product(_)) && len(inputs[0].0) == 0.0 {
+			return (0.0, 0.0);
+		}
+		let bytes = 4.0 * (inputs.iter().map(|(id, _)| len(*id)).sum::<f64>() + outputs.iter().map(|id| len(*id)).sum::<f64>());
+		let AttentionDims { batch, seq, heads, head_dim, .. } = self.attention;
+		// Each query with the keys up to it.
+		let pairs = (batch * heads * head_dim) as f64 * (seq * (seq + 1)) as f64;
+		let flops = match stage.op {
+			Op::Product(kind) => {
+				let (m, n) = self.shape(outputs[0]);
+				let (rows, cols) = self.shape(inputs[0].0);
+				2.0 * (m * n) as f64 * if kind == Product::Tn { rows } else { cols } as f64
+			}
+			// Scores and weighted values; backwards these scores again, and gradients of probabilities, queries, keys and values.
+			Op::Context => 2.0 * pairs,
+			Op::ValueBack => 5.0 * pairs,
+			Op::LossRows => {
+				let products = if self.plan.stages()[index..].iter().any(|stage| stage.op == Op::LossBack) { 3.0 } else { 1.0 };
+				products * 2.0 * (self.tokens * self.dim) as f64 * self.vocab as f64
+			}
+			_ => 0.0,
+		};
+		(flops, bytes)
+	}
+
+	fn execute(&self, arena: &mut B::Arena, index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
 		let stage = &self.plan.stages()[index];
 		let exec = &*self.exec;
 		let input = |n: usize| self.range(self.plan.inputs(stage)[n].0);
@@ -256,78 +313,47 @@ impl Runner {
 			return;
 		}
 		match stage.op {
-			Op::Gather => {
-				let [table, x] = parts(arena, [input(1), output(0)]);
-				exec.embedding_gather(table, dim, &self.ids[at.clone()], x);
-			}
-			Op::RmsStats => {
-				let [x, r] = parts(arena, [input(0), output(0)]);
-				exec.rms_stats(x, x.len() / r.len(), self.eps, r);
-			}
-			Op::RmsApply => {
-				let [x, r, w, y] = parts(arena, [input(0), input(1), input(2), output(0)]);
-				exec.rms_apply(x, r, w, y);
-			}
+			Op::Gather => exec.embedding_gather(arena, input(1), dim, &self.ids[at.clone()], output(0)),
+			Op::RmsStats => exec.rms_stats(arena, input(0), input(0).len() / output(0).len(), self.eps, output(0)),
+			Op::RmsApply => exec.rms_apply(arena, input(0), input(1), input(2), output(0)),
 			// The gradient of the logits is gone: what is made of it came with the losses.
 			Op::Product(_) if input(0).is_empty() => {}
 			Op::Product(kind) => self.product(arena, stage, kind, at),
-			Op::AddBias => {
-				let [b, y] = parts(arena, [input(1), output(0)]);
-				exec.add_bias(y, b);
-			}
-			Op::Scale => exec.scale(&mut arena[output(0)], self.adapter_scale),
-			Op::Rope { heads } => {
-				exec.rope_forward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
-			}
-			Op::RopeBack { heads } => {
-				exec.rope_backward(self.rope_dims(heads), &mut arena[output(0)], &self.cos, &self.sin);
-			}
+			Op::AddBias => exec.add_bias(arena, output(0), input(1)),
+			Op::Scale => exec.scale(arena, output(0), self.adapter_scale),
+			Op::Rope { heads } => exec.rope(arena, self.rope_dims(heads), output(0), self.turns.each_ref(), false),
+			Op::RopeBack { heads } => exec.rope(arena, self.rope_dims(heads), output(0), self.turns.each_ref(), true),
 			Op::Context => self.attention(arena, index),
-			Op::Swiglu => {
-				let [gate, up, h] = parts(arena, [input(0), input(1), output(0)]);
-				exec.swiglu_forward(gate, up, h);
-			}
-			Op::CountTargets => scalar::count_targets(&self.targets, &mut arena[output(0)]),
+			Op::Swiglu => exec.swiglu_forward(arena, input(0), input(1), output(0)),
+			Op::CountTargets => exec.count_targets(arena, &self.targets, output(0)),
 			Op::LossRows => self.losses(arena, index, at),
-			Op::TileSums => {
-				let [x, partials] = parts(arena, [input(0), output(0)]);
-				exec.partial_sums(x, partials);
-			}
+			Op::TileSums => exec.partial_sums(arena, input(0), output(0)),
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {
-				arena[output(0).start] = arena[input(0).start] * self.inverse_count(arena, stage, 1);
+				let mean = self.scalar(arena, self.plan.inputs(stage)[0].0) * self.inverse_count(arena, stage, 1);
+				exec.write(arena, output(0).start, &[mean]);
 			}
-			Op::RmsBackStats => {
-				let [dy, x, r, w, k] = parts(arena, [input(0), input(1), input(2), input(3), output(0)]);
-				exec.rms_backward_stats(dy, x, w, r, k);
-			}
+			Op::RmsBackStats => exec.rms_backward_stats(arena, rms_input([0, 1, 3, 2].map(input)), output(0)),
 			Op::RmsBackApply => {
 				let start = self.start(arena, stage, 5);
-				let [dy, x, r, k, w, dx] = parts(arena, [input(0), input(1), input(2), input(3), input(4), output(0)]);
-				exec.rms_backward_apply(RmsBackward { dy, x, w, r, k }, dx, start);
+				exec.rms_backward_apply(arena, rms_input([0, 1, 4, 2].map(input)), input(3), output(0), start);
 			}
 			Op::RmsWeightGrad => {
-				let [dy, x, r, dw] = parts(arena, [input(0), input(1), input(2), output(0)]);
-				exec.rms_weight_grad(dy, x, r, self.shape(self.plan.inputs(stage)[2].0).1, dw, goes_on(at));
+				let heads = self.shape(self.plan.inputs(stage)[2].0).1;
+				exec.rms_weight_grad(arena, [0, 1, 2].map(input), heads, output(0), goes_on(at));
 			}
-			Op::ColumnSums => {
-				let [dy, db] = parts(arena, [input(0), output(0)]);
-				exec.column_sums(dy, db, goes_on(at));
-			}
-			Op::SwigluBack => {
-				let [dh, gate, up, d_gate, d_up] = parts(arena, [input(0), input(1), input(2), output(0), output(1)]);
-				exec.swiglu_backward(dh, gate, up, d_gate, d_up);
-			}
+			Op::ColumnSums => exec.column_sums(arena, input(0), output(0), goes_on(at)),
+			Op::SwigluBack => exec.swiglu_backward(arena, [0, 1, 2].map(input), [0, 1].map(output)),
 			Op::ValueBack => self.attention_back(arena, index),
 			Op::ScatterAdd => self.scatter(arena, stage, input(0)),
 			Op::SquareTiles => self.square_tiles(arena, stage),
 			Op::ClipScale => {
-				arena[output(0).start] = scalar::clip_scale(arena[input(0).start], self.clip);
+				let clip = scalar::clip_scale(self.scalar(arena, self.plan.inputs(stage)[0].0), self.clip);
+				exec.write(arena, output(0).start, &[clip]);
 			}
 			Op::AdamW => {
 				if let Some(step) = adamw {
-					let [p, m, v, g] = parts(arena, [output(0), output(1), output(2), input(3)]);
-					exec.adamw(step, p, m, v, g);
+					exec.adamw(arena, step, [0, 1, 2].map(output), input(3));
 				}
 			}
 			// Maxima and sums come with the losses, gradients of queries and keys with that of values.
@@ -348,13 +374,13 @@ impl Runner {
 	}
 
 	/// Adds the gradients of all rows of the batch, which are at `dx`, to those of their tokens.
-	fn scatter(&self, arena: &mut [f32], stage: &Stage, dx: Range<usize>) {
+	fn scatter(&self, arena: &mut B::Arena, stage: &Stage, dx: Range<usize>) {
 		let start = self.start(arena, stage, 2);
-		let [dx, grad] = parts(arena, [dx, self.range(self.plan.outputs(stage)[0])]);
+		let grad = self.range(self.plan.outputs(stage)[0]);
 		if start == Start::Zero {
-			grad.fill(0.0);
+			self.exec.fill(arena, grad.clone(), 0.0);
 		}
-		self.exec.embedding_scatter_add(dx, self.dim, &self.ids, grad);
+		self.exec.embedding_scatter_add(arena, dx, self.dim, &self.ids, grad);
 	}
 
 	/// Targets of the batch that count.
@@ -363,7 +389,7 @@ impl Runner {
 	}
 
 	/// One by the number of targets that count, which is input `n`; by that of all tokens where there is no such input.
-	fn inverse_count(&self, arena: &[f32], stage: &Stage, n: usize) -> f32 {
+	fn inverse_count(&self, arena: &B::Arena, stage: &Stage, n: usize) -> f32 {
 		let count = self.plan.inputs(stage).get(n).map(|&(count, _)| self.scalar(arena, count));
 		count.map_or_else(|| schedule::reciprocal(self.ids.len() as u64), schedule::reciprocal_count)
 	}
@@ -373,38 +399,32 @@ impl Runner {
 	}
 
 	/// What an operator whose optional starting value is input `n` starts from; brings that value to the output's place.
-	fn start(&self, arena: &mut [f32], stage: &Stage, n: usize) -> Start {
+	fn start(&self, arena: &mut B::Arena, stage: &Stage, n: usize) -> Start {
 		let Some(&(start, _)) = self.plan.inputs(stage).get(n) else { return Start::Zero };
 		let (from, to) = (self.range(start), self.range(self.plan.outputs(stage)[0]));
 		if from != to {
-			arena.copy_within(from, to.start);
+			self.exec.copy(arena, from, to.start);
 		}
 		Start::Existing
 	}
 
-	fn product(&self, arena: &mut [f32], stage: &Stage, kind: Product, at: &Range<usize>) {
+	fn product(&self, arena: &mut B::Arena, stage: &Stage, kind: Product, at: &Range<usize>) {
 		let start = self.start(arena, stage, 2);
 		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
 		let (a, b) = (inputs[0].0, inputs[1].0);
 		let (m, n) = self.shape(c);
 		let k = if kind == Product::Tn { self.shape(a).0 } else { self.shape(a).1 };
 		let dims = MatDims { m, n, k };
+		let [a, b, c] = [a, b, c].map(|id| self.range(id));
 		if let Some(accumulated) = self.accumulated.as_ref().filter(|_| kind == Product::Tn) {
-			let later = accumulated.later(&self.range(c));
-			let [a, b, c, later] = parts(arena, [self.range(a), self.range(b), self.range(c), later]);
-			return add_to_weights(&self.exec, (at, self.ids.len()), [a, b], c, later);
+			let later = accumulated.later(&c);
+			return add_to_weights(&*self.exec, arena, (at, self.ids.len()), [a, b], c, later);
 		}
-		let [a, b, c] = parts(arena, [self.range(a), self.range(b), self.range(c)]);
-		match kind {
-			Product::Nt => self.exec.matmul_nt(dims, a, b, c, start),
-			Product::Nn => self.exec.matmul_nn(dims, a, b, c, start),
-			Product::Tn => self.exec.matmul_tn(dims, a, b, c, start),
-			Product::Int8 => self.exec.matmul_int8(dims, a, b, c, start),
-		}
+		self.exec.product(arena, kind, dims, [a, b], c, start);
 	}
 
 	/// The four stages that end with the LossRows at `index`, and in a training step the three that begin with LossBack.
-	fn losses(&self, arena: &mut [f32], index: usize, at: &Range<usize>) {
+	fn losses(&self, arena: &mut B::Arena, index: usize, at: &Range<usize>) {
 		let stages = self.plan.stages();
 		let [logits, max, sum, loss] = &stages[index - 3..=index] else { return };
 		let output = |stage: &Stage| self.range(self.plan.outputs(stage)[0]);
@@ -423,49 +443,45 @@ impl Runner {
 			None => later.map_or(0..0, |offset| room(offset, w.len())),
 		};
 		let inverse_count = back.map_or(0.0, |back| self.inverse_count(arena, &stages[index + back], 4));
-		let [h, w, max, sum, loss, block, dh, dw, later] = parts(arena, [h, w, max, sum, loss, block, dh, dw, later]);
 		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_count });
 		let head = Head { h, w, targets: &self.targets[at.clone()], first: at.start, tokens: self.ids.len() };
-		head.cross_entropy(&self.exec, self.logit_rows, block, Rows { max, sum, loss }, gradients);
+		head.cross_entropy(&*self.exec, arena, (self.logit_rows, &block), &Rows { max, sum, loss }, gradients.as_ref());
 	}
 
 	/// The five stages that end with the Context at `index`.
-	fn attention(&self, arena: &mut [f32], index: usize) {
+	fn attention(&self, arena: &mut B::Arena, index: usize) {
 		let [scores, _, _, _, context] = &self.plan.stages()[index - 4..=index] else { return };
-		let [q, k, v] = [(scores, 0), (scores, 1), (context, 1)].map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
-		let [q, k, v, o] = parts(arena, [q, k, v, self.range(self.plan.outputs(context)[0])]);
-		self.exec.attention_forward(self.attention, q, k, v, o);
+		let input = [(scores, 0), (scores, 1), (context, 1)].map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
+		self.exec.attention_forward(arena, self.attention, input, self.range(self.plan.outputs(context)[0]));
 	}
 
 	/// The six stages that end with the ValueBack at `index`.
-	fn attention_back(&self, arena: &mut [f32], index: usize) {
+	fn attention_back(&self, arena: &mut B::Arena, index: usize) {
 		let [dots, probability, _, query, key, value] = &self.plan.stages()[index - 5..=index] else { return };
 		let inputs = [(key, 1), (query, 1), (probability, 1), (dots, 1), (dots, 0)];
-		let [q, k, v, o, d_o] = inputs.map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
-		let [dq, dk, dv] = [query, key, value].map(|stage| self.range(self.plan.outputs(stage)[0]));
-		let [q, k, v, o, d_o, dq, dk, dv] = parts(arena, [q, k, v, o, d_o, dq, dk, dv]);
-		self.exec.attention_backward(self.attention, AttentionBackward { q, k, v, o, d_o }, dq, dk, dv);
+		let inputs = inputs.map(|(stage, n)| self.range(self.plan.inputs(stage)[n].0));
+		let gradients = [query, key, value].map(|stage| self.range(self.plan.outputs(stage)[0]));
+		self.exec.attention_backward(arena, self.attention, inputs, gradients);
 	}
 
 	/// All levels of the tree whose last is at `index`. Overwrites the partial sums.
-	fn tree_sum(&self, arena: &mut [f32], index: usize) {
+	fn tree_sum(&self, arena: &mut B::Arena, index: usize) {
 		let stages = self.plan.stages();
 		let levels = stages[..=index].iter().rev().take_while(|stage| stage.op == Op::TreeSum).count();
 		let partials = self.range(self.plan.inputs(&stages[index + 1 - levels])[0].0);
-		let sum = self.exec.tree_sum(&mut arena[partials]);
-		arena[self.range(self.plan.outputs(&stages[index])[0]).start] = sum;
+		let sum = self.exec.tree_sum(arena, partials);
+		self.set(arena, self.plan.outputs(&stages[index])[0], sum);
 	}
 
-	fn square_tiles(&self, arena: &mut [f32], stage: &Stage) {
+	fn square_tiles(&self, arena: &mut B::Arena, stage: &Stage) {
 		let mut next = self.range(self.plan.outputs(stage)[0]).start;
 		for &(gradient, _) in self.plan.inputs(stage) {
 			let (rows, cols) = self.shape(gradient);
 			let partials = next..next + tile_count(rows, cols);
 			next = partials.end;
-			let [x, partials] = parts(arena, [self.range(gradient), partials]);
-			self.exec.tile_sum_squares(x, rows, cols, partials);
+			self.exec.tile_sum_squares(arena, self.range(gradient), rows, cols, partials);
 		}
 		// Zeros fill the last row of partial sums.
-		arena[next..self.range(self.plan.outputs(stage)[0]).end].fill(0.0);
+		self.exec.fill(arena, next..self.range(self.plan.outputs(stage)[0]).end, 0.0);
 	}
 }

@@ -1,14 +1,18 @@
 //! The inner loop's unit: one step of AdamW on one batch.
 
-use super::{memory::Accumulated, runner::Runner, Exec, SetupError, StepError, StepMemory};
+use super::{memory::Accumulated, runner::Runner, At, Backend, Exec, Profile, SetupError, StepError, StepMemory};
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	layout::ParamLayout,
+	merkle::Hash,
 	plan::{Plan, Update},
 	resume::adamw,
 };
 use neuroshard_kernels::{num::sqrt, shape::AdamW};
-use std::sync::Arc;
+use std::{
+	borrow::Cow,
+	sync::{Arc, Mutex, PoisonError},
+};
 
 /// What a step measured before it changed the parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,18 +24,18 @@ pub struct StepOutcome {
 }
 
 /// Runs training steps of one configuration on an arena of [`Trainer::arena_len`] elements.
-pub struct Trainer {
-	runner: Runner,
+pub struct Trainer<B: Backend = Exec> {
+	runner: Runner<B>,
 	update: Update,
 	train: TrainConfig,
 }
 
-impl Trainer {
+impl<B: Backend> Trainer<B> {
 	/// A trainer that computes with `exec`.
 	///
 	/// # Errors
 	/// [`SetupError`] if the configuration is refused or does not fit this machine.
-	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
+	pub fn new(exec: Arc<B>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
 		Self::with_memory(exec, model, train, StepMemory::default())
 	}
 
@@ -39,7 +43,7 @@ impl Trainer {
 	///
 	/// # Errors
 	/// As [`Trainer::new`]; [`SetupError::MicroBatch`].
-	pub fn with_memory(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig, memory: StepMemory) -> Result<Self, SetupError> {
+	pub fn with_memory(exec: Arc<B>, model: &ModelConfig, train: &TrainConfig, memory: StepMemory) -> Result<Self, SetupError> {
 		// A micro-batch may be accepted where the batch is too large.
 		train.validate(model)?;
 		let plan = memory.plan(model, train)?;
@@ -75,10 +79,123 @@ impl Trainer {
 	}
 
 	/// What it computes with.
-	pub fn exec(&self) -> &Arc<Exec> {
+	pub fn exec(&self) -> &Arc<B> {
 		&self.runner.exec
 	}
 
+	/// Where parameters, first and second moments lie.
+	fn state_at(&self) -> [At; 3] {
+		[0, self.update.first_moment, self.update.second_moment].map(|offset| self.runner.region(offset))
+	}
+
+	/// Parameters, first and second moments; copies, where the arena is a device's.
+	pub fn state<'a>(&self, arena: &'a B::Arena) -> [Cow<'a, [f32]>; 3] {
+		self.state_at().map(|at| self.runner.exec.view(arena, at))
+	}
+
+	/// Merkle roots over the tiles of parameters, first and second moments.
+	pub fn state_roots(&self, arena: &B::Arena) -> [Hash; 3] {
+		self.state_at().map(|at| self.runner.exec.tensors_root(arena, self.layout(), at))
+	}
+
+	/// Parameters; a copy, where the arena is a device's.
+	pub fn theta_of<'a>(&self, arena: &'a B::Arena) -> Cow<'a, [f32]> {
+		self.runner.exec.view(arena, self.runner.region(0))
+	}
+
+	/// Parameters of the model that an adapter is beside; `None` without an adapter. A copy, where the arena is a device's.
+	pub fn model_of<'a>(&self, arena: &'a B::Arena) -> Option<Cow<'a, [f32]>> {
+		Some(self.runner.exec.view(arena, self.runner.base_range()?))
+	}
+
+	/// Gradients of the last step, before clipping; a copy, where the arena is a device's.
+	pub fn gradient_of<'a>(&self, arena: &'a B::Arena) -> Cow<'a, [f32]> {
+		self.runner.exec.view(arena, self.runner.region(self.update.gradient))
+	}
+
+	/// Sets parameters, first and second moments.
+	///
+	/// # Panics
+	/// If one of them has another length than the layout.
+	pub fn set_state(&self, arena: &mut B::Arena, state: [&[f32]; 3]) {
+		for (at, values) in self.state_at().into_iter().zip(state) {
+			assert_eq!(at.len(), values.len(), "state");
+			self.runner.exec.write(arena, at.start, values);
+		}
+	}
+
+	/// Sets the parameters, and both moments to zero, as at the beginning of a round.
+	///
+	/// # Panics
+	/// If there are other numbers of them than the layout has.
+	pub fn begin(&self, arena: &mut B::Arena, theta: &[f32]) {
+		assert_eq!(theta.len(), self.layout().len(), "parameters");
+		self.runner.exec.write(arena, 0, theta);
+		self.reset_moments(arena);
+	}
+
+	/// Sets both moments to zero.
+	pub fn reset_moments(&self, arena: &mut B::Arena) {
+		let [_, first, second] = self.state_at();
+		[first, second].into_iter().for_each(|at| self.runner.exec.fill(arena, at, 0.0));
+	}
+
+	/// Sets the parameters of the model that an adapter is beside. Steps leave them as they are.
+	///
+	/// # Panics
+	/// If there is no adapter, or the model has another number of them.
+	pub fn set_model(&self, arena: &mut B::Arena, params: &[f32]) {
+		assert_eq!(self.runner.base_range().map(|at| at.len()), Some(params.len()), "model");
+		self.runner.base_range().into_iter().for_each(|at| self.runner.exec.write(arena, at.start, params));
+	}
+
+	/// Forward and backward pass, without an update.
+	///
+	/// # Errors
+	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
+	pub fn gradients(&mut self, arena: &mut B::Arena, tokens: &[u32]) -> Result<StepOutcome, StepError> {
+		self.runner.load(arena, tokens)?;
+		self.runner.gradients(arena);
+		self.runner.exec.settled()?;
+		let loss = self.runner.scalar(arena, self.runner.job.loss);
+		let square_norm = self.runner.scalar(arena, self.update.square_norm);
+		self.runner.exec.settled()?;
+		if !loss.is_finite() || !square_norm.is_finite() {
+			return Err(StepError::Diverged);
+		}
+		Ok(StepOutcome { loss, grad_norm: sqrt(square_norm) })
+	}
+
+	/// One step: gradients, clipping, AdamW. `schedule_index` counts the steps of the whole run from 0, `t` those since
+	/// the moments were reset, from 1. Weight decay applies to every tensor.
+	///
+	/// # Errors
+	/// [`StepError`]; parameters and moments are then unchanged, unless a device failed.
+	pub fn train_step(&mut self, arena: &mut B::Arena, tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
+		let outcome = self.gradients(arena, tokens)?;
+		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
+		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));
+		self.runner.exec.settled()?;
+		Ok(outcome)
+	}
+}
+
+impl<B: Backend> Trainer<B> {
+	/// As [`Trainer::train_step`], with the time that each operator takes. On a device each is waited for.
+	///
+	/// # Errors
+	/// As [`Trainer::train_step`].
+	pub fn profiled_step(&mut self, arena: &mut B::Arena, tokens: &[u32], schedule_index: u64, t: u64) -> Result<Profile, StepError> {
+		self.runner.profile = Some(Mutex::default());
+		let outcome = self.train_step(arena, tokens, schedule_index, t);
+		let profile = self.runner.profile.take();
+		outcome?;
+		Ok(profile.map(|profile| profile.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default())
+	}
+}
+
+/// Of an arena in this machine's memory.
+impl Trainer {
 	/// Parameters.
 	///
 	/// # Panics
@@ -102,17 +219,6 @@ impl Trainer {
 		self.runner.region(self.update.gradient).start
 	}
 
-	/// Sets parameters, first and second moments.
-	///
-	/// # Panics
-	/// If one of them has another length than the layout.
-	pub fn load_state(&self, arena: &mut [f32], state: [&Vec<f32>; 3]) {
-		let offsets = [0, self.update.first_moment, self.update.second_moment];
-		for (offset, values) in offsets.into_iter().zip(state) {
-			self.runner.exec.copy(values, &mut arena[self.runner.region(offset)]);
-		}
-	}
-
 	/// First moments.
 	pub fn first_moment<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
 		&arena[self.runner.region(self.update.first_moment)]
@@ -126,50 +232,6 @@ impl Trainer {
 	/// Gradients of the last step, before clipping.
 	pub fn gradient<'a>(&self, arena: &'a [f32]) -> &'a [f32] {
 		&arena[self.runner.region(self.update.gradient)]
-	}
-
-	/// Sets both moments to zero, as at the beginning of a round.
-	pub fn reset_moments(&self, arena: &mut [f32]) {
-		arena[self.runner.region(self.update.first_moment)].fill(0.0);
-		arena[self.runner.region(self.update.second_moment)].fill(0.0);
-	}
-
-	/// Copies parameters, first and second moments into the arena.
-	///
-	/// # Panics
-	/// If one of them is not of the model's size.
-	pub fn set_state(&self, arena: &mut [f32], vectors: [&[f32]; 3]) {
-		let regions = [0, self.update.first_moment, self.update.second_moment].map(|slot| self.runner.region(slot));
-		for (region, vector) in regions.into_iter().zip(vectors) {
-			arena[region].copy_from_slice(vector);
-		}
-	}
-
-	/// Forward and backward pass, without an update.
-	///
-	/// # Errors
-	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
-	pub fn gradients(&mut self, arena: &mut [f32], tokens: &[u32]) -> Result<StepOutcome, StepError> {
-		self.runner.load(arena, tokens)?;
-		self.runner.gradients(arena);
-		let loss = self.runner.scalar(arena, self.runner.job.loss);
-		let square_norm = self.runner.scalar(arena, self.update.square_norm);
-		if !loss.is_finite() || !square_norm.is_finite() {
-			return Err(StepError::Diverged);
-		}
-		Ok(StepOutcome { loss, grad_norm: sqrt(square_norm) })
-	}
-
-	/// One step: gradients, clipping, AdamW. `schedule_index` counts the steps of the whole run from 0, `t` those since
-	/// the moments were reset, from 1. Weight decay applies to every tensor.
-	///
-	/// # Errors
-	/// [`StepError`]; parameters and moments are then unchanged.
-	pub fn train_step(&mut self, arena: &mut [f32], tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
-		let outcome = self.gradients(arena, tokens)?;
-		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
-		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));
-		Ok(outcome)
 	}
 }
 
@@ -256,6 +318,29 @@ mod tests {
 				assert!(vectors.map(bits) == *state, "state, {what}");
 			}
 		}
+	}
+
+	#[test]
+	fn a_profile_has_all_products_of_a_step() {
+		let (model, train) = (ModelConfig { layers: 2, ..ModelConfig::tiny() }, TrainConfig { batch: 4, ..TrainConfig::tiny() });
+		let mut trainer = Trainer::new(Arc::new(Exec::new(1).unwrap()), &model, &train).unwrap();
+		let mut arena = Arena::new(trainer.arena_len());
+		trainer.begin(&mut arena, &start(&model, &train));
+		let tokens = vec![1; trainer.batch_tokens()];
+		let profile = trainer.profiled_step(&mut arena, &tokens, 0, 1).unwrap();
+		let spent = |name: &str| profile.operators().into_iter().find(|(found, _)| *found == name).unwrap().1;
+		// Seven products a layer, forwards and twice back, of 2 operations for each weight and token; the head's three are in the cross-entropy.
+		let (tokens, weights) = (f64::from(train.batch * train.seq_len), model.parameters() as f64);
+		let (head, norms) = (f64::from(model.vocab * model.dim), f64::from(model.dim * (2 * model.layers + 1)));
+		let expected = 6.0 * tokens * (weights - head - norms);
+		let found = ["matmul_nt", "matmul_nn", "matmul_tn"].map(|name| spent(name).flops);
+		assert_eq!(found.iter().sum::<f64>(), expected);
+		assert_eq!((spent("cross_entropy").flops, spent("adamw").flops), (6.0 * tokens * head, 0.0));
+		assert_eq!(
+			[spent("matmul_nt").calls, spent("attention_forward").calls, spent("adamw").calls],
+			[14, 2, trainer.layout().tensors().len() as u32]
+		);
+		assert!(profile.time() >= spent("matmul_nt").time);
 	}
 
 	#[test]

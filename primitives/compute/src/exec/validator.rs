@@ -1,12 +1,12 @@
 //! The held-out validation loss.
 
-use super::{runner::Runner, Exec, SetupError, StepError};
+use super::{runner::Runner, Backend, Exec, SetupError, StepError};
 use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
 	layout::ParamLayout,
 	plan::Plan,
 };
-use neuroshard_kernels::schedule;
+use neuroshard_kernels::{scalar, schedule};
 use std::sync::Arc;
 
 /// Why there is no validation loss.
@@ -27,20 +27,20 @@ pub enum ValidationError<E> {
 
 /// Measures the validation loss on an arena of [`Validator::arena_len`] elements, of which the first are the parameters, and the model beside an adapter lies
 /// where it does in training, as in a [`super::Trainer`]'s arena, which is always long enough.
-pub struct Validator {
-	runner: Runner,
+pub struct Validator<B: Backend = Exec> {
+	runner: Runner<B>,
 	sequences: u32,
 	group: usize,
 	tokens: Vec<u32>,
 	partials: Vec<f32>,
 }
 
-impl Validator {
+impl<B: Backend> Validator<B> {
 	/// A validator that computes with `exec`.
 	///
 	/// # Errors
 	/// [`SetupError`] if the configuration is refused or does not fit this machine.
-	pub fn new(exec: Arc<Exec>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
+	pub fn new(exec: Arc<B>, model: &ModelConfig, train: &TrainConfig) -> Result<Self, SetupError> {
 		let runner = Runner::new(exec, model, train, Plan::validation(model, train)?, (None, false))?;
 		let size = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
 		let all_tokens = u64::from(train.validation_sequences) * u64::from(train.seq_len);
@@ -59,11 +59,6 @@ impl Validator {
 		self.runner.arena_len
 	}
 
-	/// Parameters of the model that an adapter is beside, to be set; `None` without an adapter.
-	pub fn model_mut<'a>(&self, arena: &'a mut [f32]) -> Option<&'a mut [f32]> {
-		Some(&mut arena[self.runner.base_range()?])
-	}
-
 	/// Layout of the parameters at the arena's beginning.
 	pub fn layout(&self) -> &ParamLayout {
 		&self.runner.layout
@@ -76,7 +71,7 @@ impl Validator {
 	/// [`ValidationError`]; a loss that is not finite is [`StepError::Diverged`].
 	pub fn loss<E>(
 		&mut self,
-		arena: &mut [f32],
+		arena: &mut B::Arena,
 		mut sequence: impl FnMut(u32, &mut [u32]) -> Result<(), E>,
 	) -> Result<f32, ValidationError<E>> {
 		let per_sequence = self.tokens.len() / self.group;
@@ -91,15 +86,24 @@ impl Validator {
 			self.runner.load(arena, &self.tokens).map_err(ValidationError::Step)?;
 			targets = targets.saturating_add(self.runner.target_count());
 			self.runner.run(arena, 0..self.runner.plan.stages().len(), None);
-			partials.copy_from_slice(&arena[loss.clone()]);
+			partials.copy_from_slice(&self.runner.exec.view(arena, loss.clone()));
+			self.runner.exec.settled().map_err(|error| ValidationError::Step(error.into()))?;
 		}
 		let inverse_count = if targets == 0 { 0.0 } else { schedule::reciprocal(targets) };
-		let mean = self.runner.exec.tree_sum(&mut self.partials) * inverse_count;
+		let mean = scalar::tree_sum(&mut self.partials) * inverse_count;
 		if mean.is_finite() {
 			Ok(mean)
 		} else {
 			Err(ValidationError::Step(StepError::Diverged))
 		}
+	}
+}
+
+/// Of an arena in this machine's memory.
+impl Validator {
+	/// Parameters of the model that an adapter is beside, to be set; `None` without an adapter.
+	pub fn model_mut<'a>(&self, arena: &'a mut [f32]) -> Option<&'a mut [f32]> {
+		Some(&mut arena[self.runner.base_range()?])
 	}
 }
 

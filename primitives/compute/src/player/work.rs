@@ -331,7 +331,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 		}
 		let kept = self.kept.range(..=steps).next_back();
 		if let Some((&kept, state)) = kept.filter(|(kept, _)| self.done > steps || self.done < **kept) {
-			self.trainer.load_state(&mut self.arena, state.each_ref().map(|vector| &**vector));
+			self.trainer.set_state(&mut self.arena, state.each_ref().map(|vector| vector.as_slice()));
 			self.done = kept;
 		} else if self.done > steps {
 			self.trainer.theta_mut(&mut self.arena).copy_from_slice(&self.start.theta);
@@ -343,7 +343,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 		let (known, len) = (self.done, self.start.theta.len());
 		let fits = |at: u32, state: &[Vec<f32>; 3]| (known + 1..=steps).contains(&at) && state.iter().all(|vector| vector.len() == len);
 		if let Some((at, state)) = stored.filter(|(at, state)| fits(*at, state)) {
-			self.trainer.load_state(&mut self.arena, state.each_ref());
+			self.trainer.set_state(&mut self.arena, state.each_ref().map(Vec::as_slice));
 			self.done = at;
 		}
 		while self.done < steps {
@@ -351,7 +351,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 			if self.mistake.is_some_and(|mistake| mistake.step == step) {
 				let before = self.state();
 				let trace = self.step(step, before, &tokens)?.computed(Arena::default(), 0);
-				self.trainer.load_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)).each_ref());
+				self.trainer.set_state(&mut self.arena, [0, 1, 2].map(|result| trace.result(result)).each_ref().map(Vec::as_slice));
 			} else {
 				let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(step);
 				match self.trainer.train_step(&mut self.arena, &tokens, index, u64::from(step) + 1) {

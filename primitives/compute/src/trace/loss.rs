@@ -2,7 +2,7 @@
 //! its row of tiles computed again.
 
 use super::{written_hashes, Batch, Trace};
-use crate::exec::{add_to_weights, blocks};
+use crate::exec::{add_to_weights_of, blocks};
 use neuroshard_graph::{
 	graph::{Op, Origin, TensorId},
 	merkle::Hash,
@@ -156,7 +156,7 @@ impl Trace {
 			exec.matmul_nn(MatDims { m: at.len(), n: dim, k: vocab }, logits, w, dh, Start::Zero);
 			self.mistaken(stages[3], tokens * dim, at.start * dim, dh);
 			if streamed.head {
-				add_to_weights(exec, (&at, tokens), [logits, h], dw, &mut later);
+				add_to_weights_of(exec, (&at, tokens), [logits, h], dw, &mut later);
 			}
 		}
 		if let Some(&head) = stages.get(4) {

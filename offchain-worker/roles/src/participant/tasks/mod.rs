@@ -259,10 +259,11 @@ impl Moment {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_training::engine::Device;
 
 	#[tokio::test]
 	async fn a_delta_that_was_checked_after_its_task_was_given_up_still_counts() {
-		let (compute, checked) = (Compute::start(1).unwrap(), Checked::default());
+		let (compute, checked) = (Compute::start(1, Device::Cpu).unwrap(), Checked::default());
 		let noting = checked.clone();
 		let mut given_up = Box::pin(compute.run(move |_| {
 			noting.note(H256::zero(), Delta::Held);

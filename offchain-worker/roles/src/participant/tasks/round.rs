@@ -127,7 +127,7 @@ impl Tasks {
 				if base.is_some_and(|base| !can_be_siblings(&config.train, &engine.layout().tiling(), [base, checkpoint])) {
 					return Ok(Stepped::Unfit);
 				}
-				let (started, used) = (Instant::now(), processor_time());
+				let (started, used, is_on_cpu) = (Instant::now(), processor_time(), engine.is_on_cpu());
 				let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(threads);
 				let goes_on = before.is_some();
 				let reached = before.map(|reached| *reached).or_else(|| hot::read(&store, own, engine.layout(), &config.train));
@@ -163,7 +163,8 @@ impl Tasks {
 				let seconds = started.elapsed().as_secs_f64();
 				let used = used.and_then(|before| Some(processor_time()?.saturating_sub(before).as_secs_f64()));
 				// As if all of the time were that of its threads: what else the process does makes it seem slower, and never faster.
-				let alone = used.map(|used| used / cores as f64).filter(|seconds| *seconds > 0.0);
+				// A device's time is nobody else's.
+				let alone = if is_on_cpu { used.map(|used| used / cores as f64) } else { Some(seconds) }.filter(|seconds| *seconds > 0.0);
 				let note = |tokens: u64| {
 					reporter.update(|status| {
 						status.tokens = status.tokens.saturating_add(tokens);

@@ -1,0 +1,519 @@
+//! Operators on a device: each is one launch of a kernel, or a few. Commands are executed in the order of the calls.
+
+use crate::{constants::definitions, found, Found, OpenClError};
+use neuroshard_compute::exec::{At, Backend, DeviceError, Exec, RmsInput};
+use neuroshard_graph::{
+	graph::Product,
+	layout::ParamLayout,
+	merkle::{merkle_root, Hash},
+};
+use neuroshard_kernels::{
+	schedule::attention_scale,
+	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start, FAN_IN, SEGMENT},
+};
+use opencl3::{
+	command_queue::CommandQueue,
+	context::Context,
+	error_codes::ClError,
+	kernel::Kernel,
+	memory::{Buffer, ClMem, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE},
+	program::Program,
+	types::{cl_mem, cl_uint, CL_BLOCKING},
+};
+use std::{
+	borrow::Cow,
+	collections::HashMap,
+	ffi::c_void,
+	ptr,
+	sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+const SOURCE: &str = include_str!("kernels.cl");
+/// Products are as the text of the kernels says: nothing is contracted or approximated, and nothing is assumed to be finite.
+const OPTIONS: &str = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+/// Work-items of a group where each has a lane of a sum, and where they share a row of attention.
+const LANES: usize = 16;
+const ROW: usize = 64;
+/// Outputs of a product that a group has on a side, and work-items.
+const SIDE: usize = 64;
+const ITEMS: usize = 16;
+/// Numbers of attention that are kept at a time, in each of two buffers; more if a key head has more.
+const SCRATCH: usize = 16 << 20;
+
+/// Memory of a device that plans are executed in.
+pub struct Arena {
+	buffer: Buffer<f32>,
+	len: usize,
+}
+
+/// A buffer, and how much it holds.
+type Room = Option<(Buffer<f32>, usize)>;
+
+/// What is used by one operator at a time.
+struct Used {
+	kernels: HashMap<&'static str, Kernel>,
+	/// Probabilities, and gradients of scores; levels of trees.
+	scratch: [Room; 2],
+	/// The first command that failed. After it there are none.
+	failed: Option<DeviceError>,
+}
+
+/// A device that executes operators.
+pub struct OpenCl {
+	host: Arc<Exec>,
+	name: String,
+	largest_buffer: u64,
+	context: Context,
+	program: Program,
+	queue: CommandQueue,
+	used: Mutex<Used>,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy)]
+enum Argument {
+	Memory(cl_mem),
+	Offset(u64),
+	Number(u32),
+	Float(f32),
+}
+
+use Argument::{Float, Memory, Number, Offset};
+
+/// Sizes beyond what a kernel counts to are refused by the driver, as no launch has so many work-items.
+fn number(value: usize) -> Argument {
+	Number(u32::try_from(value).unwrap_or(u32::MAX))
+}
+
+fn offset(at: &At) -> Argument {
+	// No wider than 64 bits.
+	Offset(at.start as u64)
+}
+
+fn existing(start: Start) -> Argument {
+	Number(u32::from(start == Start::Existing))
+}
+
+impl OpenCl {
+	/// The device with this number, counted from 0, with `host` for what is computed beside it.
+	///
+	/// # Errors
+	/// [`OpenClError`].
+	pub fn new(number: usize, host: Arc<Exec>) -> Result<Self, OpenClError> {
+		Self::on(&found(number)?, host)
+	}
+
+	/// That device.
+	///
+	/// # Errors
+	/// [`OpenClError::Inexact`], [`OpenClError::Driver`].
+	pub fn on(found: &Found, host: Arc<Exec>) -> Result<Self, OpenClError> {
+		Self::of_text(found, host, &Self::text())
+	}
+
+	/// Text of the kernels.
+	pub(crate) fn text() -> String {
+		definitions() + SOURCE
+	}
+
+	/// The device with kernels of another text.
+	pub(crate) fn of_text(found: &Found, host: Arc<Exec>, text: &str) -> Result<Self, OpenClError> {
+		let (lacks, name) = (found.lacks(), found.name.clone());
+		if !lacks.is_empty() {
+			return Err(OpenClError::Inexact { name, lacks: lacks.join(", ") });
+		}
+		let failed = |what| move |error: ClError| OpenClError::Driver { name: found.name.clone(), what, reason: error.to_string() };
+		let context = Context::from_device(&found.device).map_err(failed("make a context"))?;
+		#[allow(deprecated, reason = "the call that devices of every version have")]
+		let queue = CommandQueue::create_default(&context, 0).map_err(failed("make a queue"))?;
+		let program = Program::create_and_build_from_source(&context, text, OPTIONS);
+		let program = program.map_err(|reason| OpenClError::Driver { name: name.clone(), what: "compile the kernels", reason })?;
+		let used = Used { kernels: HashMap::new(), scratch: [None, None], failed: None };
+		Ok(Self { host, name, largest_buffer: found.largest_buffer, context, program, queue, used: Mutex::new(used) })
+	}
+
+	/// As the driver names it.
+	pub fn name(&self) -> &str {
+		&self.name
+	}
+
+	/// Bytes of the largest arena.
+	pub fn largest_arena(&self) -> u64 {
+		self.largest_buffer
+	}
+
+	/// What computes beside it.
+	pub(crate) fn host(&self) -> &Arc<Exec> {
+		&self.host
+	}
+
+	/// Memory for `len` elements, all zero.
+	///
+	/// # Errors
+	/// [`OpenClError::Memory`], [`OpenClError::Driver`].
+	pub fn arena(&self, len: usize) -> Result<Arena, OpenClError> {
+		let needed = len.saturating_mul(size_of::<f32>()) as u64;
+		if needed > self.largest_buffer {
+			return Err(OpenClError::Memory { name: self.name.clone(), most: self.largest_buffer, needed });
+		}
+		let failed = |error: ClError| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() };
+		// SAFETY: the driver allocates; no pointer of ours is given.
+		let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) }.map_err(failed)?;
+		let mut arena = Arena { buffer, len };
+		self.fill(&mut arena, 0..len, 0.0);
+		let settled = self.settled();
+		settled.map_err(|error| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() })?;
+		Ok(arena)
+	}
+
+	fn used(&self) -> MutexGuard<'_, Used> {
+		self.used.lock().unwrap_or_else(PoisonError::into_inner)
+	}
+
+	/// Runs `command` unless one has failed, and notes whether this one does.
+	fn attempt<T>(&self, what: &'static str, command: impl FnOnce(&mut Used) -> Result<T, ClError>) -> Option<T> {
+		let mut used = self.used();
+		if used.failed.is_some() {
+			return None;
+		}
+		let result = command(&mut used);
+		result.map_err(|error| used.failed = Some(DeviceError { what, code: error.0 })).ok()
+	}
+
+	/// Launches a kernel on `global` work-items, in groups of `local`.
+	fn launch<const N: usize>(&self, name: &'static str, global: [usize; N], local: Option<[usize; N]>, arguments: &[Argument]) {
+		if global.contains(&0) {
+			return;
+		}
+		self.attempt(name, |used| {
+			if !used.kernels.contains_key(name) {
+				used.kernels.insert(name, Kernel::create(&self.program, name)?);
+			}
+			let Some(kernel) = used.kernels.get(name) else { return Err(ClError(0)) };
+			for (index, argument) in (0..).zip(arguments) {
+				// SAFETY: arguments have the types of the kernel's, in its order.
+				unsafe {
+					match argument {
+						Memory(memory) => kernel.set_arg(index, memory)?,
+						Offset(value) => kernel.set_arg(index, value)?,
+						Number(value) => kernel.set_arg(index, value)?,
+						Float(value) => kernel.set_arg(index, value)?,
+					}
+				}
+			}
+			let local = local.as_ref().map_or(ptr::null(), |local| local.as_ptr());
+			// SAFETY: as many sizes as dimensions; operands lie within the arena, as plans are checked to have them.
+			unsafe { self.queue.enqueue_nd_range_kernel(kernel.get(), N as cl_uint, ptr::null(), global.as_ptr(), local, &[])? };
+			Ok(())
+		});
+	}
+
+	/// A kernel on elements or columns, one a work-item.
+	fn each(&self, name: &'static str, items: usize, arguments: &[Argument]) {
+		self.launch(name, [items], None, arguments);
+	}
+
+	/// A kernel on rows or tiles, with 16 work-items for each.
+	fn by_lanes(&self, name: &'static str, rows: usize, arguments: &[Argument]) {
+		self.launch(name, [rows.saturating_mul(LANES)], Some([LANES]), arguments);
+	}
+
+	/// A copy of `values` on the device.
+	fn upload<T: Copy>(&self, values: &[T]) -> Option<Buffer<T>> {
+		let from = values.as_ptr().cast::<c_void>().cast_mut();
+		// SAFETY: the driver copies from the slice before it returns, and does not write to it.
+		self.attempt("take a table", |_| unsafe {
+			Buffer::create(
+				&self.context,
+				CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+				values.len().max(1),
+				if values.is_empty() { ptr::null_mut() } else { from },
+			)
+		})
+	}
+
+	/// Room for `len` numbers beside the arena.
+	fn scratch(&self, which: usize, len: usize) -> Option<cl_mem> {
+		self.attempt("allocate memory", |used| {
+			let room = &mut used.scratch[which];
+			if room.as_ref().is_none_or(|(_, found)| *found < len) {
+				*room = None;
+				// SAFETY: the driver allocates; no pointer of ours is given.
+				*room = Some((unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len, ptr::null_mut())? }, len));
+			}
+			room.as_ref().map(|(buffer, _)| buffer.get()).ok_or(ClError(0))
+		})
+	}
+}
+
+impl Backend for OpenCl {
+	type Arena = Arena;
+	type Table = Option<Buffer<f32>>;
+
+	fn host(&self) -> &Exec {
+		&self.host
+	}
+
+	fn len(&self, arena: &Arena) -> usize {
+		arena.len
+	}
+
+	fn table(&self, values: Vec<f32>) -> Self::Table {
+		self.upload(&values)
+	}
+
+	fn settled(&self) -> Result<(), DeviceError> {
+		self.attempt("finish its commands", |_| self.queue.finish());
+		self.used().failed.map_or(Ok(()), Err)
+	}
+
+	fn view<'a>(&self, arena: &'a Arena, at: At) -> Cow<'a, [f32]> {
+		let mut values = vec![f32::NAN; at.len()];
+		// SAFETY: the call returns when all has been read.
+		self.attempt("read its memory", |_| unsafe {
+			let first = at.start * size_of::<f32>();
+			self.queue.enqueue_read_buffer(&arena.buffer, CL_BLOCKING, first, &mut values, &[])
+		});
+		Cow::Owned(values)
+	}
+
+	fn write(&self, arena: &mut Arena, first: usize, values: &[f32]) {
+		// SAFETY: the call returns when all has been copied.
+		self.attempt("write to its memory", |_| unsafe {
+			self.queue.enqueue_write_buffer(&mut arena.buffer, CL_BLOCKING, first * size_of::<f32>(), values, &[])
+		});
+	}
+
+	fn fill(&self, arena: &mut Arena, at: At, value: f32) {
+		self.each("fill", at.len(), &[arena.memory(), offset(&at), Float(value)]);
+	}
+
+	fn copy(&self, arena: &mut Arena, from: At, to: usize) {
+		if from.start != to {
+			self.each("copy", from.len(), &[arena.memory(), offset(&from), Offset(to as u64)]);
+		}
+	}
+
+	fn tensors_root(&self, arena: &Arena, layout: &ParamLayout, at: At) -> Hash {
+		let mut hashes = vec![[0; 4]; layout.tile_count()];
+		let Some(buffer) = self.upload(&hashes) else { return Hash::default() };
+		let mut first = 0;
+		for tensor in layout.tensors() {
+			let (tiles, tensor_at) = (tile_count(tensor.rows, tensor.cols), Offset((at.start + tensor.offset) as u64));
+			let shape = [number(tensor.rows), number(tensor.cols)];
+			self.each("tile_hashes", tiles, &[&[arena.memory(), tensor_at], &shape[..], &[Memory(buffer.get()), Offset(first)]].concat());
+			first += tiles as u64;
+		}
+		// SAFETY: the call returns when all has been read.
+		self.attempt("read hashes", |_| unsafe { self.queue.enqueue_read_buffer(&buffer, CL_BLOCKING, 0, &mut hashes, &[]) });
+		let bytes = |words: &[u64; 4]| {
+			let mut hash = Hash::default();
+			hash.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
+			hash
+		};
+		merkle_root(&hashes.iter().map(bytes).collect::<Vec<_>>())
+	}
+
+	fn embedding_gather(&self, arena: &mut Arena, table: At, dim: usize, ids: &[u32], out: At) {
+		let Some(ids) = self.upload(ids) else { return };
+		self.each("gather", out.len(), &[arena.memory(), offset(&table), Memory(ids.get()), offset(&out), number(dim)]);
+	}
+
+	fn embedding_scatter_add(&self, arena: &mut Arena, dy: At, dim: usize, ids: &[u32], grad: At) {
+		// Tokens of an id one after the other, ascending.
+		let mut order: Vec<u32> = (0..).zip(ids).map(|(token, _)| token).collect();
+		let id = |token: &u32| ids.get(usize::try_from(*token).unwrap_or(usize::MAX)).copied();
+		order.sort_by_key(id);
+		let begins = (0..).zip(&order).filter(|(place, token)| *place == 0 || order.get(*place - 1).and_then(id) != id(token));
+		let mut starts: Vec<u32> = begins.map(|(place, _)| u32::try_from(place).unwrap_or(u32::MAX)).collect();
+		let rows = starts.len();
+		starts.push(u32::try_from(order.len()).unwrap_or(u32::MAX));
+		let (Some(ids), Some(order), Some(starts)) = (self.upload(ids), self.upload(&order), self.upload(&starts)) else { return };
+		let lists = [&ids, &order, &starts].map(|list| Memory(list.get()));
+		let [ids, order, starts] = lists;
+		self.launch("scatter_add", [dim, rows], None, &[arena.memory(), offset(&dy), ids, order, starts, offset(&grad), number(dim)]);
+	}
+
+	fn count_targets(&self, arena: &mut Arena, targets: &[u32], out: At) {
+		let Some(targets) = self.upload(targets) else { return };
+		self.each("count_targets", out.len(), &[arena.memory(), Memory(targets.get()), offset(&out)]);
+	}
+
+	fn rms_stats(&self, arena: &mut Arena, x: At, dim: usize, eps: f32, r: At) {
+		self.by_lanes("rms_stats", r.len(), &[arena.memory(), offset(&x), offset(&r), number(dim), Float(eps)]);
+	}
+
+	fn rms_apply(&self, arena: &mut Arena, x: At, r: At, w: At, y: At) {
+		self.each("rms_apply", y.len(), &[arena.memory(), offset(&x), offset(&r), offset(&w), offset(&y), number(w.len())]);
+	}
+
+	fn rms_backward_stats(&self, arena: &mut Arena, input: RmsInput, k: At) {
+		let RmsInput { dy, x, w, r } = input;
+		let [dy, x, from, r] = [&dy, &x, &w, &r].map(offset);
+		self.by_lanes("rms_backward_stats", k.len(), &[arena.memory(), dy, x, from, r, offset(&k), number(w.len())]);
+	}
+
+	fn rms_backward_apply(&self, arena: &mut Arena, input: RmsInput, k: At, dx: At, start: Start) {
+		let RmsInput { dy, x, w, r } = input;
+		let (dim, [dy, x, w, r, k]) = (w.len(), [&dy, &x, &w, &r, &k].map(offset));
+		self.each("rms_backward_apply", dx.len(), &[arena.memory(), dy, x, w, r, k, offset(&dx), number(dim), existing(start)]);
+	}
+
+	fn rms_weight_grad(&self, arena: &mut Arena, [dy, x, r]: [At; 3], heads: usize, dw: At, start: Start) {
+		let (dim, rows) = (dw.len(), r.len() / heads);
+		let [dy, x, r] = [&dy, &x, &r].map(offset);
+		let shape = [number(rows), number(heads), number(dim), existing(start)];
+		self.each("rms_weight_grad", dim, &[&[arena.memory(), dy, x, r, offset(&dw)], &shape[..]].concat());
+	}
+
+	fn add_bias(&self, arena: &mut Arena, x: At, b: At) {
+		self.each("add_bias", x.len(), &[arena.memory(), offset(&x), offset(&b), number(b.len())]);
+	}
+
+	fn column_sums(&self, arena: &mut Arena, dy: At, db: At, start: Start) {
+		let (rows, cols) = (dy.len() / db.len(), db.len());
+		self.each("column_sums", cols, &[arena.memory(), offset(&dy), offset(&db), number(rows), number(cols), existing(start)]);
+	}
+
+	fn scale(&self, arena: &mut Arena, x: At, factor: f32) {
+		self.each("scale", x.len(), &[arena.memory(), offset(&x), Float(factor)]);
+	}
+
+	fn add_assign(&self, arena: &mut Arena, x: At, y: At) {
+		self.each("add_assign", x.len(), &[arena.memory(), offset(&x), offset(&y)]);
+	}
+
+	fn rope(&self, arena: &mut Arena, dims: RopeDims, x: At, [cos, sin]: [&Self::Table; 2], back: bool) {
+		let (Some(cos), Some(sin)) = (cos, sin) else { return };
+		let shape = [number(dims.seq), number(dims.heads), number(dims.head_dim / 2), Number(u32::from(back))];
+		let operands = [arena.memory(), offset(&x), Memory(cos.get()), Memory(sin.get())];
+		self.each("rope", x.len() / 2, &[operands, shape].concat());
+	}
+
+	fn product(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
+		let MatDims { m, n, k } = dims;
+		let (name, segment) = match kind {
+			Product::Nt => ("matmul_nt", k),
+			Product::Nn => ("matmul_nn", k),
+			Product::Tn => ("matmul_tn", SEGMENT),
+			Product::Int8 => {
+				self.attempt::<()>("multiply in 8 bits", |_| Err(ClError(0)));
+				return;
+			}
+		};
+		let operands = [arena.memory(), offset(&a), offset(&b), offset(&c)];
+		let shape = [number(m), number(n), number(k), number(segment), existing(start)];
+		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
+		self.launch(name, groups, Some([ITEMS, ITEMS]), &[&operands[..], &shape].concat());
+	}
+
+	fn attention_forward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 3], o: At) {
+		let all = dims.batch * dims.heads * dims.seq;
+		let most = (SCRATCH / dims.seq).clamp(1, all);
+		let Some(scratch) = self.scratch(0, most * dims.seq) else { return };
+		let [q, k, v] = input.each_ref().map(offset);
+		for first in (0..all).step_by(most) {
+			let rows = most.min(all - first);
+			let operands = [arena.memory(), q, k, v, offset(&o), Memory(scratch), Offset(first as u64)];
+			let arguments = [&operands[..], &shape(&dims), &[Float(attention_scale(dims.head_dim))]].concat();
+			self.launch("attention_forward", [rows * ROW], Some([ROW]), &arguments);
+		}
+	}
+
+	fn attention_backward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 5], gradients: [At; 3]) {
+		// A key head's queries in all its heads, of a sequence.
+		let (pairs, rows) = (dims.batch * dims.kv_heads, dims.group() * dims.seq);
+		let most = (SCRATCH / (rows * dims.seq)).clamp(1, pairs);
+		let room = most * rows * dims.seq;
+		let (Some(scratch), Some(scores)) = (self.scratch(0, room), self.scratch(1, room)) else { return };
+		let [q, k, v, o, d_o] = input.each_ref().map(offset);
+		let [dq, dk, dv] = gradients.each_ref().map(offset);
+		let kept = [Memory(scratch), Memory(scores)];
+		for first in (0..pairs).step_by(most) {
+			let here = most.min(pairs - first);
+			let operands = [arena.memory(), q, k, v, o, d_o, dq];
+			let queries = [&operands[..], &kept, &[Offset((first * rows) as u64)], &shape(&dims), &[Float(attention_scale(dims.head_dim))]];
+			self.launch("attention_backward_queries", [here * rows * ROW], Some([ROW]), &queries.concat());
+			let keys = [&[arena.memory(), q, d_o, dk, dv][..], &kept, &[Offset(first as u64)], &shape(&dims)].concat();
+			self.launch("attention_backward_keys", [dims.head_dim, dims.seq, here], None, &keys);
+		}
+	}
+
+	fn swiglu_forward(&self, arena: &mut Arena, gate: At, up: At, h: At) {
+		self.each("swiglu_forward", h.len(), &[arena.memory(), offset(&gate), offset(&up), offset(&h)]);
+	}
+
+	fn swiglu_backward(&self, arena: &mut Arena, input: [At; 3], gradients: [At; 2]) {
+		let ([dh, gate, up], [d_gate, d_up]) = (input.each_ref().map(offset), gradients.each_ref().map(offset));
+		self.each("swiglu_backward", input[0].len(), &[arena.memory(), dh, gate, up, d_gate, d_up]);
+	}
+
+	fn cross_entropy_stats(&self, arena: &mut Arena, logits: At, vocab: usize, max: At, sum: At) {
+		self.by_lanes("cross_entropy_stats", max.len(), &[arena.memory(), offset(&logits), offset(&max), offset(&sum), number(vocab)]);
+	}
+
+	fn cross_entropy_loss(&self, arena: &mut Arena, input: [At; 3], vocab: usize, targets: &[u32], loss: At) {
+		let Some(targets) = self.upload(targets) else { return };
+		let [logits, max, sum] = input.each_ref().map(offset);
+		let arguments = [arena.memory(), logits, Memory(targets.get()), max, sum, offset(&loss), number(vocab)];
+		self.each("cross_entropy_loss", loss.len(), &arguments);
+	}
+
+	fn cross_entropy_backward(&self, arena: &mut Arena, input: [At; 3], vocab: usize, targets: &[u32], inv_n: f32) {
+		let rows = targets.len();
+		let Some(targets) = self.upload(targets) else { return };
+		let [logits, max, sum] = input.each_ref().map(offset);
+		let arguments = [arena.memory(), logits, Memory(targets.get()), max, sum, number(vocab), Float(inv_n)];
+		self.launch("cross_entropy_backward", [vocab, rows], None, &arguments);
+	}
+
+	fn partial_sums(&self, arena: &mut Arena, x: At, partials: At) {
+		let tiles = tile_count(x.len(), 1);
+		let shape = [number(x.len()), Number(1), Number(0)];
+		self.by_lanes("tile_sums", tiles, &[&[arena.memory(), offset(&x), offset(&partials)], &shape[..]].concat());
+		self.fill(arena, partials.start + tiles..partials.end, 0.0);
+	}
+
+	fn tile_sum_squares(&self, arena: &mut Arena, x: At, rows: usize, cols: usize, partials: At) {
+		let shape = [number(rows), number(cols), Number(1)];
+		self.by_lanes("tile_sums", partials.len(), &[&[arena.memory(), offset(&x), offset(&partials)], &shape[..]].concat());
+	}
+
+	fn tree_sum(&self, arena: &mut Arena, values: At) -> f32 {
+		if values.is_empty() {
+			return 0.0;
+		}
+		let groups = values.len().div_ceil(FAN_IN);
+		let (Some(one), Some(other)) = (self.scratch(0, groups), self.scratch(1, groups)) else { return f32::NAN };
+		let (mut from, mut first, mut len, mut to) = (arena.buffer.get(), offset(&values), values.len(), [one, other].into_iter().cycle());
+		loop {
+			let Some(level) = to.next() else { return f32::NAN };
+			let sums = len.div_ceil(FAN_IN);
+			self.by_lanes("tree_level", sums, &[Memory(from), first, number(len), Memory(level), Offset(0)]);
+			if sums == 1 {
+				// The sum is where the values were, as elsewhere.
+				self.by_lanes("tree_level", 1, &[Memory(level), Offset(0), Number(1), arena.memory(), offset(&values)]);
+				return self.value(arena, values.start);
+			}
+			(from, first, len) = (level, Offset(0), sums);
+		}
+	}
+
+	fn adamw(&self, arena: &mut Arena, step: &AdamW, state: [At; 3], g: At) {
+		let [p, m, v] = state.each_ref().map(offset);
+		let AdamW { lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip } = *step;
+		let numbers = [lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip].map(Float);
+		self.each("adamw", g.len(), &[&[arena.memory(), p, m, v, offset(&g)], &numbers[..]].concat());
+	}
+}
+
+impl Arena {
+	fn memory(&self) -> Argument {
+		Memory(self.buffer.get())
+	}
+}
+
+/// What kernels of attention are told of its shape.
+fn shape(dims: &AttentionDims) -> [Argument; 4] {
+	[dims.seq, dims.heads, dims.kv_heads, dims.head_dim].map(number)
+}

@@ -1,0 +1,22 @@
+//! Numbers of the elementary functions, for the text of the kernels.
+
+use neuroshard_kernels::math;
+
+/// Their definitions in OpenCL C.
+pub(crate) fn definitions() -> String {
+	let single = [
+		("EXP_LO", math::EXP_LO),
+		("EXP_HI", math::EXP_HI),
+		("ROUND", math::ROUND),
+		("LOG2_E", math::LOG2_E),
+		("LN2_HI", math::LN2_HI),
+		("LN2_LO", math::LN2_LO),
+	];
+	let polynomials = [("EXP_POLY", &math::EXP_POLY[..]), ("LN_POLY", &math::LN_POLY[..])];
+	let coefficients = polynomials
+		.iter()
+		.flat_map(|(name, values)| values.iter().enumerate().map(move |(power, value)| (format!("{name}_{power}"), *value)));
+	let all = single.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(coefficients);
+	let floats: String = all.map(|(name, value)| format!("#define {name} as_float(0x{:08x}u)\n", value.to_bits())).collect();
+	format!("{floats}#define SQRT_HALF_BITS 0x{:08x}u\n", math::SQRT_HALF_BITS)
+}

@@ -1,0 +1,535 @@
+// The operators of the exact arithmetic (docs/spec/arithmetic.md) on an arena of floats. Every number takes the same operations in the same order as in
+// neuroshard_kernels::scalar; constants come from there, in front of this text. What work-items share is sums that are complete, never partial ones of one
+// chain.
+//
+// Offsets are elements of the arena. A group has GROUP work-items where operators need groups.
+
+#pragma OPENCL FP_CONTRACT OFF
+
+#define LANES 16
+#define NONE 0xffffffffu
+
+uint canon_bits(float x) {
+	uint bits = as_uint(x), magnitude = bits & 0x7fffffffu;
+	return magnitude == 0 ? 0u : magnitude > 0x7f800000u ? 0x7fc00000u : bits;
+}
+
+int flip(int bits) { return bits ^ (int)((uint)(bits >> 31) >> 1); }
+
+int order_key(float x) { return flip((int)canon_bits(x)); }
+
+float from_order_key(int key) { return as_float(flip(key)); }
+
+bool is_nan(float x) { return (as_uint(x) & 0x7fffffffu) > 0x7f800000u; }
+
+float exact_exp(float x) {
+	if (is_nan(x))
+		return as_float(0x7fc00000u);
+	if (x < EXP_LO)
+		return 0.0f;
+	x = x > EXP_HI ? EXP_HI : x;
+	float shifted = fma(x, LOG2_E, ROUND);
+	float n = shifted - ROUND;
+	float r = fma(n, -LN2_LO, fma(n, -LN2_HI, x));
+	float q = EXP_POLY_0;
+	q = fma(q, r, EXP_POLY_1);
+	q = fma(q, r, EXP_POLY_2);
+	q = fma(q, r, EXP_POLY_3);
+	q = fma(q, r, EXP_POLY_4);
+	float y = 1.0f + fma(r * r, q, r);
+	return as_float(as_uint(y) + ((as_uint(shifted) - as_uint(ROUND)) << 23));
+}
+
+float exact_ln(float x) {
+	if (is_nan(x) || x < 0.0f)
+		return as_float(0x7fc00000u);
+	if (x == 0.0f)
+		return as_float(0xff800000u);
+	if (as_uint(x) == 0x7f800000u)
+		return x;
+	bool subnormal = x < as_float(0x00800000u);
+	float scaled = subnormal ? x * 8388608.0f : x;
+	uint offset = as_uint(scaled) - SQRT_HALF_BITS;
+	int exponent = ((int)offset >> 23) + (subnormal ? -23 : 0);
+	float f = as_float((offset & 0x007fffffu) + SQRT_HALF_BITS) - 1.0f;
+	float e = (float)exponent, f2 = f * f;
+	float q = LN_POLY_0;
+	q = fma(q, f, LN_POLY_1);
+	q = fma(q, f, LN_POLY_2);
+	q = fma(q, f, LN_POLY_3);
+	q = fma(q, f, LN_POLY_4);
+	q = fma(q, f, LN_POLY_5);
+	q = fma(q, f, LN_POLY_6);
+	q = fma(q, f, LN_POLY_7);
+	q = fma(q, f, LN_POLY_8);
+	float tail = f2 * f * q;
+	tail = fma(e, LN2_LO, tail);
+	tail = fma(-0.5f, f2, tail);
+	return fma(e, LN2_HI, f + tail);
+}
+
+float sigmoid(float x) { return 1.0f / (1.0f + exact_exp(-x)); }
+
+// The sum of the lanes: l + 8, l + 4, l + 2, l + 1.
+float finish(__local const float *l) {
+	float a[8], b[4];
+	for (int i = 0; i < 8; i++)
+		a[i] = l[i] + l[i + 8];
+	for (int i = 0; i < 4; i++)
+		b[i] = a[i] + a[i + 4];
+	return (b[0] + b[2]) + (b[1] + b[3]);
+}
+
+// ---- Elements.
+
+__kernel void fill(__global float *arena, ulong x, float value) { arena[x + get_global_id(0)] = value; }
+
+__kernel void copy(__global float *arena, ulong from, ulong to) { arena[to + get_global_id(0)] = arena[from + get_global_id(0)]; }
+
+__kernel void scale(__global float *arena, ulong x, float factor) {
+	ulong i = x + get_global_id(0);
+	arena[i] = arena[i] * factor;
+}
+
+__kernel void add_assign(__global float *arena, ulong x, ulong y) {
+	size_t i = get_global_id(0);
+	arena[x + i] = arena[x + i] + arena[y + i];
+}
+
+__kernel void add_bias(__global float *arena, ulong x, ulong b, uint cols) {
+	size_t i = get_global_id(0);
+	arena[x + i] = arena[x + i] + arena[b + i % cols];
+}
+
+__kernel void swiglu_forward(__global float *arena, ulong gate, ulong up, ulong h) {
+	size_t i = get_global_id(0);
+	float g = arena[gate + i];
+	arena[h + i] = (g * sigmoid(g)) * arena[up + i];
+}
+
+__kernel void swiglu_backward(__global float *arena, ulong dh, ulong gate, ulong up, ulong d_gate, ulong d_up) {
+	size_t i = get_global_id(0);
+	float d = arena[dh + i], g = arena[gate + i], u = arena[up + i];
+	float s = sigmoid(g);
+	arena[d_up + i] = d * (g * s);
+	arena[d_gate + i] = (d * u) * (s * fma(g, 1.0f - s, 1.0f));
+}
+
+__kernel void adamw(__global float *arena, ulong p, ulong m, ulong v, ulong g, float lr, float beta1, float complement1, float beta2, float complement2,
+	float correction1, float correction2, float eps, float decay, float clip) {
+	size_t i = get_global_id(0);
+	float d = arena[g + i] * clip;
+	float first = fma(beta1, arena[m + i], complement1 * d);
+	float second = fma(beta2, arena[v + i], (complement2 * d) * d);
+	float u = (first * correction1) / (sqrt(second * correction2) + eps);
+	arena[m + i] = first;
+	arena[v + i] = second;
+	arena[p + i] = fma(-lr, u, arena[p + i] * decay);
+}
+
+__kernel void rope(__global float *arena, ulong x, __global const float *cosines, __global const float *sines, uint seq, uint heads, uint half_dim,
+	uint back) {
+	size_t n = get_global_id(0);
+	uint i = n % half_dim;
+	size_t head = n / half_dim, t = head / heads % seq;
+	ulong first = x + head * 2 * half_dim + i, second = first + half_dim;
+	float a = arena[first], b = arena[second], c = cosines[t * half_dim + i], s = sines[t * half_dim + i];
+	arena[first] = fma(a, c, back ? b * s : -(b * s));
+	arena[second] = fma(b, c, back ? -(a * s) : a * s);
+}
+
+// ---- Tokens.
+
+__kernel void gather(__global float *arena, ulong table, __global const uint *ids, ulong out, uint dim) {
+	size_t i = get_global_id(0);
+	arena[out + i] = arena[table + (ulong)ids[i / dim] * dim + i % dim];
+}
+
+// `order` has the tokens by their ids, those of one id ascending; those of the id of work-item row `j` begin at `starts[j]`.
+__kernel void scatter_add(__global float *arena, ulong dy, __global const uint *ids, __global const uint *order, __global const uint *starts, ulong grad,
+	uint dim) {
+	size_t column = get_global_id(0), j = get_global_id(1);
+	ulong at = grad + (ulong)ids[order[starts[j]]] * dim + column;
+	float sum = arena[at];
+	for (uint n = starts[j]; n < starts[j + 1]; n++)
+		sum = sum + arena[dy + (ulong)order[n] * dim + column];
+	arena[at] = sum;
+}
+
+__kernel void count_targets(__global float *arena, __global const uint *targets, ulong out) {
+	size_t i = get_global_id(0);
+	arena[out + i] = targets[i] == NONE ? 0.0f : 1.0f;
+}
+
+// ---- Rows, by groups of 16 work-items: each has a lane.
+
+__kernel void rms_stats(__global float *arena, ulong x, ulong r, uint dim, float eps) {
+	__local float lanes[LANES];
+	size_t row = get_group_id(0), lane = get_local_id(0);
+	float sum = 0.0f;
+	for (uint e = lane; e < dim; e += LANES) {
+		float value = arena[x + row * dim + e];
+		sum = fma(value, value, sum);
+	}
+	lanes[lane] = sum;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	if (lane == 0)
+		arena[r + row] = 1.0f / sqrt(finish(lanes) / (float)dim + eps);
+}
+
+__kernel void rms_apply(__global float *arena, ulong x, ulong r, ulong w, ulong y, uint dim) {
+	size_t i = get_global_id(0);
+	arena[y + i] = (arena[x + i] * arena[r + i / dim]) * arena[w + i % dim];
+}
+
+__kernel void rms_backward_stats(__global float *arena, ulong dy, ulong x, ulong w, ulong r, ulong k, uint dim) {
+	__local float lanes[LANES];
+	size_t row = get_group_id(0), lane = get_local_id(0);
+	float sum = 0.0f;
+	for (uint e = lane; e < dim; e += LANES)
+		sum = fma(arena[dy + row * dim + e] * arena[w + e], arena[x + row * dim + e], sum);
+	lanes[lane] = sum;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	if (lane == 0) {
+		float f = arena[r + row];
+		arena[k + row] = (finish(lanes) / (float)dim) * ((f * f) * f);
+	}
+}
+
+__kernel void rms_backward_apply(__global float *arena, ulong dy, ulong x, ulong w, ulong r, ulong k, ulong dx, uint dim, uint existing) {
+	size_t i = get_global_id(0), row = i / dim;
+	float g = fma(-arena[x + i], arena[k + row], (arena[dy + i] * arena[w + i % dim]) * arena[r + row]);
+	arena[dx + i] = existing ? arena[dx + i] + g : g;
+}
+
+// A work-item is a column of a head: groups of 32 rows, in each the heads ascending, for each the rows ascending.
+__kernel void rms_weight_grad(__global float *arena, ulong dy, ulong x, ulong r, ulong dw, uint rows, uint heads, uint dim, uint existing) {
+	size_t column = get_global_id(0);
+	float sum = existing ? arena[dw + column] : 0.0f;
+	for (uint first = 0; first < rows; first += 32)
+		for (uint head = 0; head < heads; head++)
+			for (uint row = first; row < min(first + 32, rows); row++) {
+				ulong at = (ulong)row * heads + head;
+				sum = fma(arena[dy + at * dim + column], arena[x + at * dim + column] * arena[r + at], sum);
+			}
+	arena[dw + column] = sum;
+}
+
+__kernel void column_sums(__global float *arena, ulong dy, ulong db, uint rows, uint cols, uint existing) {
+	size_t column = get_global_id(0);
+	float sum = existing ? arena[db + column] : 0.0f;
+	for (uint row = 0; row < rows; row++)
+		sum = sum + arena[dy + (ulong)row * cols + column];
+	arena[db + column] = sum;
+}
+
+__kernel void cross_entropy_stats(__global float *arena, ulong logits, ulong most, ulong sum, uint vocab) {
+	__local float lanes[LANES];
+	__local int keys[LANES];
+	size_t row = get_group_id(0), lane = get_local_id(0);
+	__global const float *l = arena + logits + row * vocab;
+	int key = INT_MIN;
+	for (uint e = lane; e < vocab; e += LANES)
+		key = max(key, order_key(l[e]));
+	keys[lane] = key;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (int i = 0; i < LANES; i++)
+		key = max(key, keys[i]);
+	float highest = from_order_key(key), total = 0.0f;
+	for (uint e = lane; e < vocab; e += LANES)
+		total = total + exact_exp(l[e] - highest);
+	lanes[lane] = total;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	if (lane == 0) {
+		arena[most + row] = highest;
+		arena[sum + row] = finish(lanes);
+	}
+}
+
+__kernel void cross_entropy_loss(__global float *arena, ulong logits, __global const uint *targets, ulong most, ulong sum, ulong loss, uint vocab) {
+	size_t row = get_global_id(0);
+	uint target = targets[row];
+	arena[loss + row] = target == NONE ? 0.0f : (arena[most + row] + exact_ln(arena[sum + row])) - arena[logits + row * vocab + target];
+}
+
+__kernel void cross_entropy_backward(__global float *arena, ulong logits, __global const uint *targets, ulong most, ulong sum, uint vocab,
+	float inverse_count) {
+	size_t e = get_global_id(0), row = get_global_id(1);
+	uint target = targets[row];
+	ulong at = logits + row * vocab + e;
+	if (target == NONE) {
+		arena[at] = 0.0f;
+		return;
+	}
+	float p = exact_exp(arena[at] - arena[most + row]) * (1.0f / arena[sum + row]);
+	arena[at] = (e == target ? p - 1.0f : p) * inverse_count;
+}
+
+// ---- Tiles and trees, by groups of 16 work-items.
+
+__kernel void tile_sums(__global float *arena, ulong x, ulong partials, uint rows, uint cols, uint squares) {
+	__local float lanes[LANES];
+	size_t tile = get_group_id(0), lane = get_local_id(0);
+	uint across = (cols + 31) / 32;
+	uint top = tile / across * 32, left = tile % across * 32, right = min(left + 32, cols);
+	float sum = 0.0f;
+	for (uint row = top; row < min(top + 32, rows); row++)
+		for (uint column = left + lane; column < right; column += LANES) {
+			float value = arena[x + (ulong)row * cols + column];
+			sum = squares ? fma(value, value, sum) : sum + value;
+		}
+	lanes[lane] = sum;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	if (lane == 0)
+		arena[partials + tile] = finish(lanes);
+}
+
+// Sums of groups of 1,024 values: a level of the tree.
+__kernel void tree_level(__global const float *from, ulong first, uint len, __global float *to, ulong at) {
+	__local float lanes[LANES];
+	size_t group = get_group_id(0), lane = get_local_id(0);
+	uint end = min((uint)(group + 1) * 1024, len);
+	float sum = 0.0f;
+	for (uint e = group * 1024 + lane; e < end; e += LANES)
+		sum = sum + from[first + e];
+	lanes[lane] = sum;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	if (lane == 0)
+		to[at + group] = finish(lanes);
+}
+
+// ---- Products. A group of 16 x 16 work-items has a tile of 64 x 64 outputs, each work-item 4 x 4 of them, 16 apart. Every output takes its factors with k
+// ascending; chains over tokens are cut into segments, of which the later ones start from +0 and are added.
+
+#define SIDE 64
+#define DEPTH 16
+
+#define PRODUCT(NAME, A_AT, B_AT, A_ROW_FIRST, B_ROW_FIRST) \
+	__kernel void NAME(__global float *arena, ulong a, ulong b, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
+		__local float left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1]; \
+		const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x; \
+		const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE; \
+		float sums[4][4], all[4][4]; \
+		for (int i = 0; i < 4; i++) \
+			for (int j = 0; j < 4; j++) { \
+				uint row = top + y + 16 * i, column = side + x + 16 * j; \
+				sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f; \
+			} \
+		for (uint first = 0; first < k; first += segment) { \
+			uint end = k - first < segment ? k : first + segment; \
+			for (uint at = first; at < end; at += DEPTH) { \
+				uint depth = min((uint)DEPTH, end - at); \
+				for (uint i = id; i < DEPTH * SIDE; i += 256) { \
+					uint row = A_ROW_FIRST ? i % SIDE : i / DEPTH, d = A_ROW_FIRST ? i / SIDE : i % DEPTH; \
+					uint kk = at + d, r = top + row; \
+					left[d][row] = d < depth && r < m ? arena[a + A_AT] : 0.0f; \
+					row = B_ROW_FIRST ? i % SIDE : i / DEPTH, d = B_ROW_FIRST ? i / SIDE : i % DEPTH; \
+					kk = at + d, r = side + row; \
+					right[d][row] = d < depth && r < n ? arena[b + B_AT] : 0.0f; \
+				} \
+				barrier(CLK_LOCAL_MEM_FENCE); \
+				for (uint d = 0; d < depth; d++) { \
+					float l[4], r[4]; \
+					for (int i = 0; i < 4; i++) \
+						l[i] = left[d][y + 16 * i], r[i] = right[d][x + 16 * i]; \
+					for (int i = 0; i < 4; i++) \
+						for (int j = 0; j < 4; j++) \
+							sums[i][j] = fma(l[i], r[j], sums[i][j]); \
+				} \
+				barrier(CLK_LOCAL_MEM_FENCE); \
+			} \
+			for (int i = 0; i < 4; i++) \
+				for (int j = 0; j < 4; j++) { \
+					all[i][j] = first == 0 ? sums[i][j] : all[i][j] + sums[i][j]; \
+					sums[i][j] = 0.0f; \
+				} \
+		} \
+		for (int i = 0; i < 4; i++) \
+			for (int j = 0; j < 4; j++) { \
+				uint row = top + y + 16 * i, column = side + x + 16 * j; \
+				if (row < m && column < n) \
+					arena[c + (ulong)row * n + column] = all[i][j]; \
+			} \
+	}
+
+PRODUCT(matmul_nt, (ulong)r * k + kk, (ulong)r * k + kk, 0, 0)
+PRODUCT(matmul_nn, (ulong)r * k + kk, (ulong)kk * n + r, 0, 1)
+PRODUCT(matmul_tn, (ulong)kk * m + r, (ulong)kk * n + r, 1, 1)
+
+// ---- Attention. A group has a row: a query of a head. `p` has `seq` numbers for each row of the launch, which begins with row `first`.
+
+// Softmax of the scaled products of a query with its keys.
+void probabilities(__global const float *q, __global const float *k, uint width, uint dim, uint keys, float factor, __global float *p,
+	__local float *lanes, __local int *key) {
+	uint item = get_local_id(0), items = get_local_size(0);
+	if (item == 0)
+		*key = INT_MIN;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	int highest = INT_MIN;
+	for (uint j = item; j < keys; j += items) {
+		float sum = 0.0f;
+		for (uint d = 0; d < dim; d++)
+			sum = fma(q[d], k[(ulong)j * width + d], sum);
+		p[j] = factor * sum;
+		highest = max(highest, order_key(p[j]));
+	}
+	atomic_max(key, highest);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+	float most = from_order_key(*key);
+	for (uint j = item; j < keys; j += items)
+		p[j] = exact_exp(p[j] - most);
+	barrier(CLK_GLOBAL_MEM_FENCE);
+	if (item < LANES) {
+		float sum = 0.0f;
+		for (uint j = item; j < keys; j += LANES)
+			sum = sum + p[j];
+		lanes[item] = sum;
+	}
+	barrier(CLK_LOCAL_MEM_FENCE);
+	float inverse = 1.0f / finish(lanes);
+	for (uint j = item; j < keys; j += items)
+		p[j] = p[j] * inverse;
+	barrier(CLK_GLOBAL_MEM_FENCE);
+}
+
+__kernel void attention_forward(__global float *arena, ulong q, ulong k, ulong v, ulong o, __global float *scratch, ulong first, uint seq, uint heads,
+	uint kv_heads, uint dim, float factor) {
+	__local float lanes[LANES];
+	__local int key;
+	ulong row = first + get_group_id(0);
+	uint i = row % seq, head = row / seq % heads, keys = i + 1, width = kv_heads * dim;
+	ulong batch = row / seq / heads, query = ((batch * seq + i) * heads + head) * dim;
+	ulong kv = batch * seq * width + head / (heads / kv_heads) * dim;
+	__global float *p = scratch + (row - first) * seq;
+	probabilities(arena + q + query, arena + k + kv, width, dim, keys, factor, p, lanes, &key);
+	for (uint d = get_local_id(0); d < dim; d += get_local_size(0)) {
+		float sum = 0.0f;
+		for (uint j = 0; j < keys; j++)
+			sum = fma(p[j], arena[v + kv + (ulong)j * width + d], sum);
+		arena[o + query + d] = sum;
+	}
+}
+
+// Gradients of queries. Leaves probabilities and gradients of scores, `seq` numbers for each row of the launch, for those of keys and values.
+__kernel void attention_backward_queries(__global float *arena, ulong q, ulong k, ulong v, ulong o, ulong d_o, ulong dq, __global float *scratch,
+	__global float *scores, ulong first, uint seq, uint heads, uint kv_heads, uint dim, float factor) {
+	__local float lanes[LANES];
+	__local int key;
+	ulong row = first + get_group_id(0);
+	uint item = get_local_id(0), items = get_local_size(0);
+	uint i = row % seq, head = row / seq % heads, keys = i + 1, width = kv_heads * dim;
+	ulong batch = row / seq / heads, query = ((batch * seq + i) * heads + head) * dim;
+	ulong kv = batch * seq * width + head / (heads / kv_heads) * dim;
+	__global float *p = scratch + (row - first) * seq, *ds = scores + (row - first) * seq;
+	probabilities(arena + q + query, arena + k + kv, width, dim, keys, factor, p, lanes, &key);
+	if (item < LANES) {
+		float sum = 0.0f;
+		for (uint d = item; d < dim; d += LANES)
+			sum = fma(arena[d_o + query + d], arena[o + query + d], sum);
+		lanes[item] = sum;
+	}
+	barrier(CLK_LOCAL_MEM_FENCE);
+	float dot = finish(lanes);
+	for (uint j = item; j < keys; j += items) {
+		float sum = 0.0f;
+		for (uint d = 0; d < dim; d++)
+			sum = fma(arena[d_o + query + d], arena[v + kv + (ulong)j * width + d], sum);
+		ds[j] = (p[j] * (sum - dot)) * factor;
+	}
+	barrier(CLK_GLOBAL_MEM_FENCE);
+	for (uint d = item; d < dim; d += items) {
+		float sum = 0.0f;
+		for (uint j = 0; j < keys; j++)
+			sum = fma(ds[j], arena[k + kv + (ulong)j * width + d], sum);
+		arena[dq + query + d] = sum;
+	}
+}
+
+// Gradients of keys and values of the key heads of a launch, from what the rows of their query heads have left: the heads of a group ascending, and for
+// each the queries ascending.
+__kernel void attention_backward_keys(__global float *arena, ulong q, ulong d_o, ulong dk, ulong dv, __global const float *scratch,
+	__global const float *scores, ulong first, uint seq, uint heads, uint kv_heads, uint dim) {
+	uint d = get_global_id(0), j = get_global_id(1);
+	uint share = heads / kv_heads, width = kv_heads * dim;
+	ulong pair = first + get_global_id(2), batch = pair / kv_heads, kv_head = pair % kv_heads;
+	float key = 0.0f, value = 0.0f;
+	for (uint h = 0; h < share; h++) {
+		ulong row = (get_global_id(2) * share + h) * seq;
+		for (uint i = j; i < seq; i++) {
+			ulong query = ((batch * seq + i) * heads + kv_head * share + h) * dim + d;
+			key = fma(scores[(row + i) * seq + j], arena[q + query], key);
+			value = fma(scratch[(row + i) * seq + j], arena[d_o + query], value);
+		}
+	}
+	ulong at = (batch * seq + j) * width + kv_head * dim + d;
+	arena[dk + at] = key;
+	arena[dv + at] = value;
+}
+
+// ---- Hashes of tiles: a work-item has a tile. Blake2b-256 of each quarter, of 8 rows of 32 numbers, which are its blocks; and of these four hashes.
+
+__constant ulong IV[8] = {0x6a09e667f3bcc908UL, 0xbb67ae8584caa73bUL, 0x3c6ef372fe94f82bUL, 0xa54ff53a5f1d36f1UL, 0x510e527fade682d1UL,
+	0x9b05688c2b3e6c1fUL, 0x1f83d9abfb41bd6bUL, 0x5be0cd19137e2179UL};
+// Order in which a round reads the words of a block; rounds 10 and 11 are as 0 and 1.
+__constant uchar SIGMA[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
+	{11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4}, {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
+	{9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13}, {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
+	{12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11}, {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
+	{6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5}, {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
+
+#define MIX(a, b, c, d, x, y) \
+	a = a + b + x, d = rotate(d ^ a, 32UL), c = c + d, b = rotate(b ^ c, 40UL), a = a + b + y, d = rotate(d ^ a, 48UL), c = c + d, b = rotate(b ^ c, 1UL)
+
+void begin(ulong *h) {
+	for (int i = 0; i < 8; i++)
+		h[i] = IV[i];
+	// A digest of 32 bytes, no key, no tree.
+	h[0] ^= 0x01010020UL;
+}
+
+// A block that ends at byte `count`.
+void compress(ulong *h, const ulong *words, ulong count, bool last) {
+	ulong v[16];
+	for (int i = 0; i < 8; i++)
+		v[i] = h[i], v[i + 8] = IV[i];
+	v[12] ^= count;
+	v[14] ^= last ? ~0UL : 0UL;
+	for (int number = 0; number < 12; number++) {
+		__constant const uchar *s = SIGMA[number % 10];
+		MIX(v[0], v[4], v[8], v[12], words[s[0]], words[s[1]]);
+		MIX(v[1], v[5], v[9], v[13], words[s[2]], words[s[3]]);
+		MIX(v[2], v[6], v[10], v[14], words[s[4]], words[s[5]]);
+		MIX(v[3], v[7], v[11], v[15], words[s[6]], words[s[7]]);
+		MIX(v[0], v[5], v[10], v[15], words[s[8]], words[s[9]]);
+		MIX(v[1], v[6], v[11], v[12], words[s[10]], words[s[11]]);
+		MIX(v[2], v[7], v[8], v[13], words[s[12]], words[s[13]]);
+		MIX(v[3], v[4], v[9], v[14], words[s[14]], words[s[15]]);
+	}
+	for (int i = 0; i < 8; i++)
+		h[i] ^= v[i] ^ v[i + 8];
+}
+
+__kernel void tile_hashes(__global const float *arena, ulong x, uint rows, uint cols, __global ulong *hashes, ulong first) {
+	size_t tile = get_global_id(0);
+	uint across = (cols + 31) / 32;
+	uint top = tile / across * 32, left = tile % across * 32, width = min(32u, cols - left);
+	ulong h[8], quarters[16], words[16];
+	for (uint row = 0; row < 32; row++) {
+		if (row % 8 == 0)
+			begin(h);
+		ulong at = x + (ulong)(top + row) * cols + left;
+		for (uint i = 0; i < 16; i++) {
+			ulong low = top + row < rows && 2 * i < width ? canon_bits(arena[at + 2 * i]) : 0u;
+			ulong high = top + row < rows && 2 * i + 1 < width ? canon_bits(arena[at + 2 * i + 1]) : 0u;
+			words[i] = low | high << 32;
+		}
+		compress(h, words, (ulong)(row % 8 + 1) * 128, row % 8 == 7);
+		if (row % 8 == 7)
+			for (int i = 0; i < 4; i++)
+				quarters[row / 8 * 4 + i] = h[i];
+	}
+	begin(h);
+	compress(h, quarters, 128, true);
+	for (int i = 0; i < 4; i++)
+		hashes[(first + tile) * 4 + i] = h[i];
+}

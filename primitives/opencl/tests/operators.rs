@@ -1,0 +1,305 @@
+//! Calls of every operator with random shapes and numbers: the device leaves the bits in its arena that the CPU leaves in one.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use common::{bits, device};
+use neuroshard_compute::exec::{At, Backend, Exec, RmsInput};
+use neuroshard_graph::graph::Product;
+use neuroshard_kernels::{
+	scalar::NO_TARGET,
+	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start, TILE},
+};
+use neuroshard_opencl::OpenCl;
+
+/// Calls of each test, of every operator in turn; `NEUROSHARD_CALLS` takes more.
+fn calls() -> u64 {
+	std::env::var("NEUROSHARD_CALLS").map_or(600, |calls| calls.parse().unwrap())
+}
+
+/// Numbers without end, the same each time.
+struct Random(u64);
+
+impl Random {
+	fn next(&mut self) -> u64 {
+		// SplitMix64.
+		self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+		let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+		let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+		z ^ (z >> 31)
+	}
+
+	fn below(&mut self, end: usize) -> usize {
+		usize::try_from(self.next() % end as u64).unwrap()
+	}
+
+	fn within(&mut self, first: usize, last: usize) -> usize {
+		first + self.below(last - first + 1)
+	}
+
+	fn one<T: Copy>(&mut self, of: &[T]) -> T {
+		of[self.below(of.len())]
+	}
+
+	fn bits(&mut self) -> u32 {
+		u32::try_from(self.next() >> 32).unwrap()
+	}
+
+	/// In [-1, 1).
+	fn unit(&mut self) -> f32 {
+		(self.bits() >> 8) as f32 / 8_388_608.0 - 1.0
+	}
+
+	/// A number of a kind: as in training, of any exponent, or any bits, with infinities, NaNs, subnormal numbers and zeros.
+	fn number(&mut self, kind: usize) -> f32 {
+		match kind {
+			0 => self.unit(),
+			1 => self.unit() * f32::from_bits((self.bits() % 254 + 1) << 23),
+			_ => match self.below(8) {
+				0 => self.one(&[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, f32::MAX, 1.0]),
+				1 => f32::from_bits(self.bits() & 0x807f_ffff),
+				_ => f32::from_bits(self.bits()),
+			},
+		}
+	}
+}
+
+/// An arena of operands one after the other.
+struct Room<'a> {
+	random: &'a mut Random,
+	kind: usize,
+	arena: Vec<f32>,
+}
+
+impl Room<'_> {
+	/// Room for `len` numbers, with some between it and the next.
+	fn take(&mut self, len: usize) -> At {
+		let first = self.arena.len();
+		let gap = self.random.below(3);
+		for _ in 0..len + gap {
+			let number = self.random.number(self.kind);
+			self.arena.push(number);
+		}
+		first..first + len
+	}
+}
+
+/// A call of an operator.
+#[derive(Clone, Debug)]
+enum Call {
+	Fill(At, f32),
+	Copy(At, usize),
+	Gather(At, usize, Vec<u32>, At),
+	ScatterAdd(At, usize, Vec<u32>, At),
+	CountTargets(Vec<u32>, At),
+	RmsStats(At, usize, f32, At),
+	RmsApply([At; 4]),
+	RmsBackwardStats(RmsInput, At),
+	RmsBackwardApply(RmsInput, At, At, Start),
+	RmsWeightGrad([At; 3], usize, At, Start),
+	AddBias(At, At),
+	ColumnSums(At, At, Start),
+	Scale(At, f32),
+	AddAssign(At, At),
+	Rope(RopeDims, At, [Vec<f32>; 2], bool),
+	Product(Product, MatDims, [At; 2], At, Start),
+	AttentionForward(AttentionDims, [At; 3], At),
+	AttentionBackward(AttentionDims, [At; 5], [At; 3]),
+	SwigluForward([At; 3]),
+	SwigluBackward([At; 3], [At; 2]),
+	CrossEntropyStats(At, usize, [At; 2]),
+	CrossEntropyLoss([At; 3], usize, Vec<u32>, At),
+	CrossEntropyBackward([At; 3], usize, Vec<u32>, f32),
+	PartialSums(At, At),
+	TileSumSquares(At, usize, usize, At),
+	TreeSum(At),
+	AdamW(Box<AdamW>, [At; 3], At),
+}
+
+/// Operators above.
+const OPERATORS: u64 = 27;
+
+impl Call {
+	/// A call of operator `which` with what it needs in an arena.
+	fn new(which: u64, random: &mut Random) -> (Self, Vec<f32>) {
+		let kind = random.below(3);
+		let start = random.one(&[Start::Zero, Start::Existing]);
+		let (rows, cols, factor) = (random.within(1, 70), random.within(1, 90), random.number(kind));
+		let ids: Vec<u32> = (0..rows).map(|_| u32::try_from(random.below(9)).unwrap()).collect();
+		let targets: Vec<u32> =
+			(0..rows).map(|_| if random.below(4) == 0 { NO_TARGET } else { u32::try_from(random.below(cols)).unwrap() }).collect();
+		let table: Vec<f32> = (0..512).map(|_| random.number(kind)).collect();
+		let (heads, any) = (random.within(1, 3), random.within(1, 3_000));
+		let dims = MatDims { m: rows, n: cols, k: random.one(&[1, 5, 16, 33, 100]) };
+		let long = random.one(&[1, 40, 4_096, 4_097, 8_300]);
+		let kv_heads = random.within(1, 2);
+		let attention = AttentionDims {
+			batch: random.within(1, 2),
+			seq: random.within(1, 70),
+			heads: kv_heads * random.within(1, 3),
+			kv_heads,
+			head_dim: 2 * random.within(1, 20),
+		};
+		let leaves = random.one(&[1, 1_000, 1_024, 1_025, 3_000]);
+		let kind_of_product = random.one(&[Product::Nt, Product::Nn, Product::Tn]);
+		let back = random.below(2) == 0;
+		let step = [(); 10].map(|()| random.number(kind));
+		let mut room = Room { random, kind, arena: Vec::new() };
+		let all = rows * cols;
+		let rms = |room: &mut Room| RmsInput { dy: room.take(all), x: room.take(all), w: room.take(cols), r: room.take(rows) };
+		let call = match which {
+			0 => Self::Fill(room.take(all), factor),
+			1 => Self::Copy(room.take(all), room.take(all).start),
+			2 => Self::Gather(room.take(9 * cols), cols, ids, room.take(all)),
+			3 => Self::ScatterAdd(room.take(all), cols, ids, room.take(9 * cols)),
+			4 => Self::CountTargets(targets, room.take(rows)),
+			5 => Self::RmsStats(room.take(all), cols, 1e-5, room.take(rows)),
+			6 => Self::RmsApply([all, rows, cols, all].map(|len| room.take(len))),
+			7 => Self::RmsBackwardStats(rms(&mut room), room.take(rows)),
+			8 => Self::RmsBackwardApply(rms(&mut room), room.take(rows), room.take(all), start),
+			9 => Self::RmsWeightGrad([all * heads, all * heads, rows * heads].map(|len| room.take(len)), heads, room.take(cols), start),
+			10 => Self::AddBias(room.take(all), room.take(cols)),
+			11 => Self::ColumnSums(room.take(all), room.take(cols), start),
+			12 => Self::Scale(room.take(any), factor),
+			13 => Self::AddAssign(room.take(any), room.take(any)),
+			14 => {
+				let dims = RopeDims { seq: 8, heads, head_dim: 8 };
+				let tables = [&table[..32], &table[32..64]].map(<[f32]>::to_vec);
+				Self::Rope(dims, room.take(3 * dims.seq * heads * dims.head_dim), tables, back)
+			}
+			15 => {
+				// Chains over tokens have segments.
+				let dims = if kind_of_product == Product::Tn { MatDims { m: rows % 9 + 1, n: cols % 9 + 1, k: long } } else { dims };
+				let operands = [dims.m * dims.k, dims.k * dims.n].map(|len| room.take(len));
+				Self::Product(kind_of_product, dims, operands, room.take(dims.m * dims.n), start)
+			}
+			16 => {
+				let (queries, keys) = (attention.query_len(), attention.key_len());
+				Self::AttentionForward(attention, [queries, keys, keys].map(|len| room.take(len)), room.take(queries))
+			}
+			17 => {
+				let (queries, keys) = (attention.query_len(), attention.key_len());
+				let input = [queries, keys, keys, queries, queries].map(|len| room.take(len));
+				Self::AttentionBackward(attention, input, [queries, keys, keys].map(|len| room.take(len)))
+			}
+			18 => Self::SwigluForward([any; 3].map(|len| room.take(len))),
+			19 => Self::SwigluBackward([any; 3].map(|len| room.take(len)), [any; 2].map(|len| room.take(len))),
+			20 => Self::CrossEntropyStats(room.take(all), cols, [rows; 2].map(|len| room.take(len))),
+			21 => Self::CrossEntropyLoss([all, rows, rows].map(|len| room.take(len)), cols, targets, room.take(rows)),
+			22 => Self::CrossEntropyBackward([all, rows, rows].map(|len| room.take(len)), cols, targets, factor),
+			23 => Self::PartialSums(room.take(any), room.take(any.div_ceil(TILE).next_multiple_of(TILE))),
+			24 => Self::TileSumSquares(room.take(all), rows, cols, room.take(tile_count(rows, cols))),
+			25 => Self::TreeSum(room.take(leaves)),
+			_ => {
+				let [lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip] = step;
+				let step = AdamW { lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip };
+				Self::AdamW(Box::new(step), [any; 3].map(|len| room.take(len)), room.take(any))
+			}
+		};
+		(call, room.arena)
+	}
+
+	/// Calls it. What a sum of a tree leaves behind it is of no meaning.
+	fn run<B: Backend>(&self, backend: &B, arena: &mut B::Arena) {
+		match self.clone() {
+			Self::Fill(at, value) => backend.fill(arena, at, value),
+			Self::Copy(from, to) => backend.copy(arena, from, to),
+			Self::Gather(table, dim, ids, out) => backend.embedding_gather(arena, table, dim, &ids, out),
+			Self::ScatterAdd(dy, dim, ids, grad) => backend.embedding_scatter_add(arena, dy, dim, &ids, grad),
+			Self::CountTargets(targets, out) => backend.count_targets(arena, &targets, out),
+			Self::RmsStats(x, dim, eps, r) => backend.rms_stats(arena, x, dim, eps, r),
+			Self::RmsApply([x, r, w, y]) => backend.rms_apply(arena, x, r, w, y),
+			Self::RmsBackwardStats(input, k) => backend.rms_backward_stats(arena, input, k),
+			Self::RmsBackwardApply(input, k, dx, start) => backend.rms_backward_apply(arena, input, k, dx, start),
+			Self::RmsWeightGrad(input, heads, dw, start) => backend.rms_weight_grad(arena, input, heads, dw, start),
+			Self::AddBias(x, b) => backend.add_bias(arena, x, b),
+			Self::ColumnSums(dy, db, start) => backend.column_sums(arena, dy, db, start),
+			Self::Scale(x, factor) => backend.scale(arena, x, factor),
+			Self::AddAssign(x, y) => backend.add_assign(arena, x, y),
+			Self::Rope(dims, x, tables, back) => {
+				let tables = tables.map(|table| backend.table(table));
+				backend.rope(arena, dims, x, tables.each_ref(), back);
+			}
+			Self::Product(kind, dims, operands, c, start) => backend.product(arena, kind, dims, operands, c, start),
+			Self::AttentionForward(dims, input, o) => backend.attention_forward(arena, dims, input, o),
+			Self::AttentionBackward(dims, input, gradients) => backend.attention_backward(arena, dims, input, gradients),
+			Self::SwigluForward([gate, up, h]) => backend.swiglu_forward(arena, gate, up, h),
+			Self::SwigluBackward(input, gradients) => backend.swiglu_backward(arena, input, gradients),
+			Self::CrossEntropyStats(logits, vocab, [max, sum]) => backend.cross_entropy_stats(arena, logits, vocab, max, sum),
+			Self::CrossEntropyLoss(input, vocab, targets, loss) => backend.cross_entropy_loss(arena, input, vocab, &targets, loss),
+			Self::CrossEntropyBackward(input, vocab, targets, inv_n) => {
+				backend.cross_entropy_backward(arena, input, vocab, &targets, inv_n)
+			}
+			Self::PartialSums(x, partials) => backend.partial_sums(arena, x, partials),
+			Self::TileSumSquares(x, rows, cols, partials) => backend.tile_sum_squares(arena, x, rows, cols, partials),
+			Self::TreeSum(values) => {
+				let sum = backend.tree_sum(arena, values.clone());
+				backend.fill(arena, values.clone(), 0.0);
+				backend.write(arena, values.start, &[sum]);
+			}
+			Self::AdamW(step, state, g) => backend.adamw(arena, &step, state, g),
+		}
+	}
+}
+
+fn agree(device: &OpenCl, exec: &Exec, which: u64, seed: u64) {
+	let (call, mut expected) = Call::new(which, &mut Random(seed));
+	let mut arena = device.arena(expected.len()).unwrap();
+	device.write(&mut arena, 0, &expected);
+	call.run(exec, &mut expected[..]);
+	call.run(device, &mut arena);
+	device.settled().unwrap();
+	let found = device.view(&arena, 0..expected.len());
+	let (found, expected) = (bits(&found), bits(&expected));
+	let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+	assert!(wrong.is_none(), "operator {which}, seed {seed:#x}: element {wrong:?} of {}", expected.len());
+}
+
+#[test]
+fn every_operator_leaves_the_bits_of_the_cpu() {
+	let (device, exec) = (device(), Exec::new(1).unwrap());
+	for call in 0..calls() {
+		agree(&device, &exec, call % OPERATORS, call);
+	}
+}
+
+#[test]
+fn attention_in_several_launches_leaves_the_bits_of_the_cpu() {
+	let (device, exec) = (device(), Exec::new(2).unwrap());
+	// 2 x 3 x 2 heads of 1,200 queries are more than what is kept of probabilities at a time, as are those of two key heads.
+	let dims = AttentionDims { batch: 2, seq: 1_200, heads: 6, kv_heads: 2, head_dim: 4 };
+	let mut random = Random(1);
+	let mut room = Room { random: &mut random, kind: 0, arena: Vec::new() };
+	let (queries, keys) = (dims.query_len(), dims.key_len());
+	let [q, k, v, o, d_o, dq, dk, dv] = [queries, keys, keys, queries, queries, queries, keys, keys].map(|len| room.take(len));
+	let mut expected = room.arena;
+	let mut arena = device.arena(expected.len()).unwrap();
+	device.write(&mut arena, 0, &expected);
+	let forward = Call::AttentionForward(dims, [q.clone(), k.clone(), v.clone()], o.clone());
+	for call in [forward, Call::AttentionBackward(dims, [q, k, v, o, d_o], [dq, dk, dv])] {
+		call.run(&exec, &mut expected[..]);
+		call.run(&device, &mut arena);
+	}
+	device.settled().unwrap();
+	assert!(bits(&device.view(&arena, 0..expected.len())) == bits(&expected));
+}
+
+#[test]
+fn a_command_that_fails_is_told_and_none_follows_it() {
+	let device = device();
+	let mut arena = device.arena(64).unwrap();
+	device.fill(&mut arena, 0..64, 1.0);
+	let dims = MatDims { m: 1, n: 1, k: 32 };
+	device.product(&mut arena, Product::Int8, dims, [0..32, 32..64], 0..1, Start::Zero);
+	device.fill(&mut arena, 0..64, 2.0);
+	let error = device.settled().unwrap_err();
+	assert_eq!(error.what, "multiply in 8 bits");
+	assert_eq!(device.settled(), Err(error));
+}
+
+#[test]
+fn more_memory_than_the_device_has_is_refused_in_words() {
+	let error = device().arena(usize::MAX / 8).map(drop).unwrap_err().to_string();
+	assert!(error.contains("micro-batches"), "{error}");
+}
