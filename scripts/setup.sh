@@ -31,7 +31,7 @@ command -v xz >/dev/null 2>&1 || missing+=(xz-utils)
 compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null || compgen -G '/usr/lib*/libclang*.so*' >/dev/null || missing+=(libclang-dev)
 if [ -n "$tests" ]; then
 	compgen -G '/usr/lib*/libOpenCL.so.1' >/dev/null || compgen -G '/usr/lib/*/libOpenCL.so.1' >/dev/null || missing+=(ocl-icd-libopencl1)
-	compgen -G '/etc/OpenCL/vendors/*.icd' >/dev/null || missing+=(pocl-opencl-icd)
+	compgen -G '/etc/OpenCL/vendors/*pocl*.icd' >/dev/null || missing+=(pocl-opencl-icd)
 fi
 if [ "${#missing[@]}" -gt 0 ]; then
 	command -v apt-get >/dev/null 2>&1 || cannot "install these packages by your system's means: ${missing[*]}"

@@ -96,6 +96,14 @@ impl Needs {
 		least.map(|()| StepMemory::default())
 	}
 
+	/// What a participant takes of this machine's memory whose steps are taken in a device's.
+	///
+	/// # Errors
+	/// [`WorkerError::TooLittleMemory`].
+	pub fn beside_device(&self, available: Option<u64>) -> Result<(), WorkerError> {
+		check(self.beside.saturating_add(self.case), available)
+	}
+
 	/// Bytes that a participant takes as it is fastest, and in the way that takes least.
 	pub fn bounds(&self) -> [u64; 2] {
 		let ways = StepMemory::ways(&self.train).filter_map(|way| way.arena_len(&self.model, &self.train).ok());
@@ -136,6 +144,17 @@ fn check(needed: u64, available: Option<u64>) -> Result<(), WorkerError> {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn beside_a_device_all_but_its_arena_must_fit() {
+		let config = training().0.run.unwrap().view.config;
+		let needs = Needs::of(&config).unwrap();
+		let least = needs.beside + needs.case;
+		needs.beside_device(Some(least)).unwrap();
+		assert!(matches!(needs.beside_device(Some(least - 1)), Err(WorkerError::TooLittleMemory { .. })));
+		assert!(needs.participant(Some(least)).is_err());
+		needs.beside_device(None).unwrap();
+	}
 	use crate::participant::decide::plan::tests::training;
 	use neuroshard_training::engine::Engine;
 	use neuroshard_types::{Adapter, ModelConfig, Projections, TrainConfig, F32};

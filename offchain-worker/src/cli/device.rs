@@ -10,7 +10,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct DeviceOption {
 	/// What takes inner steps and measures losses: `cpu`, `opencl:N` for the device of that number that `doctor` lists, or `auto` for the first GPU that
-	/// computes the bits of the CPU, and the CPU where there is none.
+	/// promises exact results, and the CPU where there is none. Whether it keeps that is checked before it computes anything.
 	#[arg(long, value_name = "DEVICE", default_value = "cpu")]
 	device: Choice,
 }

@@ -215,7 +215,7 @@ mod tests {
 		let (dir, store) = open_store(1 << 30);
 		let (vectors, roots) = (vectors(5), vec![[4; 32]]);
 		let state = InnerState { state_roots: &roots, ..state(5, &vectors) };
-		assert!(Job::hot(ROUND, &state, Instant::now()).write(&store).unwrap());
+		assert!(Job::hot(ROUND, &state, Instant::now()).unwrap().write(&store).unwrap());
 		(dir, store, roots)
 	}
 

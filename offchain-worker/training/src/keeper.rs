@@ -38,16 +38,16 @@ pub(super) struct Job {
 }
 
 impl Job {
-	/// A state that a defence may need.
-	pub(super) fn kept(round: OwnRound, state: &InnerState<'_>, root: Hash) -> Self {
-		let [params, first, second] = state.vectors.get().map(|values| encode(&values));
-		Self { name: round.name(state.step), parts: [kept::header(round, root), params, first, second], hot: None }
+	/// A state that a defence may need; `None`, as below, if the device failed that it lies on.
+	pub(super) fn kept(round: OwnRound, state: &InnerState<'_>, root: Hash) -> Option<Self> {
+		let [params, first, second] = state.vectors.map(encode)?;
+		Some(Self { name: round.name(state.step), parts: [kept::header(round, root), params, first, second], hot: None })
 	}
 
 	/// The state that a restarted worker goes on from.
-	pub(super) fn hot(round: OwnRound, state: &InnerState<'_>, begun: Instant) -> Self {
-		let [params, first, second] = state.vectors.get().map(|values| encode(&values));
-		Self { name: hot::NAME.into(), parts: [hot::header(round, state), params, first, second], hot: Some(begun) }
+	pub(super) fn hot(round: OwnRound, state: &InnerState<'_>, begun: Instant) -> Option<Self> {
+		let [params, first, second] = state.vectors.map(encode)?;
+		Some(Self { name: hot::NAME.into(), parts: [hot::header(round, state), params, first, second], hot: Some(begun) })
 	}
 
 	pub(super) fn write(&self, store: &Store) -> Result<bool, StoreError> {
@@ -151,16 +151,18 @@ impl Keeper {
 		while self.busy.swap(true, Ordering::Acquire) {
 			std::thread::sleep(BETWEEN_LOOKS);
 		}
-		say(&Job::hot(round, state, Instant::now()), &self.store);
+		if let Some(job) = Job::hot(round, state, Instant::now()) {
+			say(&job, &self.store);
+		}
 		self.busy.store(false, Ordering::Release);
 	}
 
 	/// Has a state written, and says whether it is: one at a time, since more could be more than the machine has.
-	fn keep(&self, job: impl FnOnce() -> Job) -> bool {
+	fn keep(&self, job: impl FnOnce() -> Option<Job>) -> bool {
 		if self.busy.swap(true, Ordering::Acquire) {
 			return false;
 		}
-		let taken = self.jobs.try_send(job()).is_ok();
+		let taken = job().is_some_and(|job| self.jobs.try_send(job).is_ok());
 		if !taken {
 			self.busy.store(false, Ordering::Release);
 		}
@@ -226,7 +228,7 @@ mod tests {
 	#[test]
 	fn a_state_that_waits_for_the_disk_takes_12_bytes_for_every_parameter() {
 		let vectors = vectors(3);
-		let job = Job::kept(ROUND, &state(3, &vectors), [9; 32]);
+		let job = Job::kept(ROUND, &state(3, &vectors), [9; 32]).unwrap();
 		assert_eq!(job.parts.iter().map(Vec::capacity).sum::<usize>(), 12 * layout().len() + kept::HEADER);
 		let values = vectors.iter().flatten().flat_map(|value| value.to_le_bytes());
 		let expected: Vec<u8> = [[5; 32], [9; 32]].concat().into_iter().chain(values).collect();

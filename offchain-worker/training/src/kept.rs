@@ -116,7 +116,7 @@ mod tests {
 		let [params, first, second] = vectors.each_ref().map(|values| tensors_root(&layout(), values, 1));
 		let mut root = state_root(&params, &first, &second, step, u64::from(step) * 2);
 		root[0] ^= u8::from(damaged);
-		assert!(Job::kept(ROUND, &state(step, &vectors), root).write(store).unwrap());
+		assert!(Job::kept(ROUND, &state(step, &vectors), root).unwrap().write(store).unwrap());
 	}
 
 	#[test]

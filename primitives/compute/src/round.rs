@@ -2,7 +2,7 @@
 //!
 //! Training and replay run this same function: what it returns depends on its arguments only.
 
-use crate::exec::{add_residual, encode_vector, Backend, CodeError, Exec, StepError, StepOutcome, Trainer};
+use crate::exec::{add_residual, encode_vector, Backend, CodeError, DeviceError, Exec, StepError, StepOutcome, Trainer};
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	layout::ParamLayout,
@@ -156,17 +156,23 @@ impl<E> From<CodeError> for RoundError<E> {
 pub enum Vectors<'a> {
 	/// In this machine's memory.
 	Here([&'a [f32]; 3]),
-	/// Where they are computed: read when they are asked for.
-	There(&'a dyn Fn() -> [Cow<'a, [f32]>; 3]),
+	/// Where they are computed: each is read when it is asked for.
+	There(&'a dyn Fn(usize) -> Option<Cow<'a, [f32]>>),
 }
 
 impl<'a> Vectors<'a> {
-	/// The vectors; a device's are copied each time.
-	pub fn get(&self) -> [Cow<'a, [f32]>; 3] {
+	/// One of the vectors, by its place; a device's is copied each time. `None` if the device failed.
+	pub fn one(&self, place: usize) -> Option<Cow<'a, [f32]>> {
 		match self {
-			Self::Here(vectors) => vectors.map(Cow::Borrowed),
-			Self::There(read) => read(),
+			Self::Here(vectors) => vectors.get(place).map(|vector| Cow::Borrowed(*vector)),
+			Self::There(read) => read(place),
 		}
+	}
+
+	/// All of them, one after the other, as `of` makes them; `None` if the device failed.
+	pub fn map<T>(&self, of: impl Fn(&[f32]) -> T) -> Option<[T; 3]> {
+		let one = |place| self.one(place).map(|vector| of(&vector));
+		Some([one(0)?, one(1)?, one(2)?])
 	}
 }
 
@@ -184,10 +190,10 @@ pub struct InnerState<'a> {
 }
 
 impl InnerState<'_> {
-	/// A copy to go on from.
-	pub fn to_owned(&self) -> Reached {
+	/// A copy to go on from; `None` if the device failed.
+	pub fn to_owned(&self) -> Option<Reached> {
 		let (state_roots, losses) = (self.state_roots.to_vec(), self.losses.to_vec());
-		Reached { step: self.step, vectors: self.vectors.get().map(Cow::into_owned), state_roots, losses }
+		Some(Reached { step: self.step, vectors: self.vectors.map(<[f32]>::to_vec)?, state_roots, losses })
 	}
 
 	/// Its root, if it is one that is committed.
@@ -291,15 +297,20 @@ pub fn run_round<E, B: Backend>(
 		let outcome =
 			trainer.train_step(arena, &batch, first_index + u64::from(step), t).map_err(|source| RoundError::Step { step, source })?;
 		losses.push(outcome.loss);
-		let read = || trainer.state(&*arena);
+		let failed = |error: DeviceError| RoundError::Step { step, source: error.into() };
+		// What a device that fails meanwhile gives is never taken for a state.
+		let read = |place: usize| {
+			let vector = trainer.vector(&*arena, place)?;
+			backend.settled().is_ok().then_some(vector)
+		};
 		let state_root = config.commits_after(done).then(|| {
 			let [params, first, second] = trainer.state_roots(&*arena);
 			state_root(&params, &first, &second, done, u64::from(done) * u64::from(config.batch))
 		});
+		backend.settled().map_err(failed)?;
 		state_roots.extend(state_root);
 		inner_state(InnerState { step: done, vectors: Vectors::There(&read), state_roots: &state_roots, losses: &losses });
-		// A device that failed while it was read gave no state.
-		backend.settled().map_err(|error| RoundError::Step { step, source: error.into() })?;
+		backend.settled().map_err(failed)?;
 		match progress(Progress { step: done, outcome, state_root }) {
 			ControlFlow::Continue(()) => {}
 			ControlFlow::Break(Stop::Abandoned) => return Err(RoundError::Stopped),
@@ -308,7 +319,8 @@ pub fn run_round<E, B: Backend>(
 		}
 	}
 	let mut delta = vec![0.0; theta.len()];
-	let [end, ..] = trainer.state(arena);
+	let end = trainer.theta_of(arena);
+	backend.settled().map_err(|error| RoundError::Step { step: last, source: error.into() })?;
 	backend.host().sub(base, &end, &mut delta);
 	if delta.iter().any(|value| !value.is_finite()) {
 		return Err(RoundError::Diverged);

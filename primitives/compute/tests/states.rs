@@ -48,7 +48,7 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 		|state| {
 			// Every other one, and one of another model.
 			match state.step {
-				3 | 9 => kept.insert(state.step, state.vectors.get().map(|vector| vector.to_vec())),
+				3 | 9 => kept.insert(state.step, state.vectors.map(<[f32]>::to_vec).unwrap()),
 				6 => kept.insert(6, [vec![], vec![], vec![]]),
 				_ => None,
 			};

@@ -240,7 +240,7 @@ fn a_round_that_goes_on_from_any_of_its_states_gives_the_same() {
 		tokens,
 		|_| ControlFlow::Continue(()),
 		|InnerState { step, vectors, state_roots, losses }| {
-			let vectors = vectors.get().map(|vector| vector.to_vec());
+			let vectors = vectors.map(<[f32]>::to_vec).unwrap();
 			states.push(Reached { step, vectors, state_roots: state_roots.to_vec(), losses: losses.to_vec() });
 		},
 	);
@@ -311,7 +311,7 @@ fn a_round_that_ends_early_is_the_beginning_of_a_longer_one() {
 		Ok::<_, Infallible>(())
 	};
 	let keep = |state: InnerState<'_>| {
-		let vectors = state.vectors.get().map(|vector| vector.to_vec());
+		let vectors = state.vectors.map(<[f32]>::to_vec).unwrap();
 		let (state_roots, losses) = (state.state_roots.to_vec(), state.losses.to_vec());
 		reached = Some(Reached { step: state.step, vectors, state_roots, losses });
 	};
@@ -350,7 +350,7 @@ fn a_round_stops_when_asked_and_says_why_it_failed() {
 				ControlFlow::Continue(())
 			}
 		},
-		|state| states.push((state.step, state.root(&train), state.vectors.get().map(|vector| vector.to_vec()))),
+		|state| states.push((state.step, state.root(&train), state.vectors.map(<[f32]>::to_vec).unwrap())),
 	);
 	assert_eq!(stopped, Err(RoundError::Stopped));
 	assert_eq!(seen, [(1, false), (2, true)]);

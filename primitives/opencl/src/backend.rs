@@ -1,6 +1,6 @@
 //! Operators on a device: each is one launch of a kernel, or a few. Commands are executed in the order of the calls.
 
-use crate::{constants::definitions, found, Found, OpenClError};
+use crate::{constants::definitions, found, handle::Handle, Found, OpenClError};
 use neuroshard_compute::exec::{At, Backend, DeviceError, Exec, RmsInput};
 use neuroshard_graph::{
 	graph::Product,
@@ -8,6 +8,7 @@ use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 };
 use neuroshard_kernels::{
+	scalar::NO_TARGET,
 	schedule::attention_scale,
 	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start, FAN_IN, SEGMENT},
 };
@@ -15,6 +16,7 @@ use opencl3::{
 	command_queue::CommandQueue,
 	context::Context,
 	error_codes::ClError,
+	event::{Event, CL_COMPLETE},
 	kernel::Kernel,
 	memory::{Buffer, ClMem, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE},
 	program::Program,
@@ -42,16 +44,21 @@ const SCRATCH: usize = 16 << 20;
 
 /// Memory of a device that plans are executed in.
 pub struct Arena {
-	buffer: Buffer<f32>,
+	buffer: Handle<Buffer<f32>>,
 	len: usize,
 }
 
+/// A table on a device; none if that failed.
+pub struct Table(Option<Handle<Buffer<f32>>>);
+
 /// A buffer, and how much it holds.
-type Room = Option<(Buffer<f32>, usize)>;
+type Room = Option<(Handle<Buffer<f32>>, usize)>;
 
 /// What is used by one operator at a time.
 struct Used {
-	kernels: HashMap<&'static str, Kernel>,
+	kernels: HashMap<&'static str, Handle<Kernel>>,
+	/// Commands that nobody has waited for, and what they are to do.
+	commands: Vec<(&'static str, Handle<Event>)>,
 	/// Probabilities, and gradients of scores; levels of trees.
 	scratch: [Room; 2],
 	/// The first command that failed. After it there are none.
@@ -63,10 +70,13 @@ pub struct OpenCl {
 	host: Arc<Exec>,
 	name: String,
 	largest_buffer: u64,
-	context: Context,
-	program: Program,
-	queue: CommandQueue,
+	memory: u64,
 	used: Mutex<Used>,
+	/// Held by operators that keep something in `scratch`.
+	alone: Mutex<()>,
+	queue: Handle<CommandQueue>,
+	program: Handle<Program>,
+	context: Handle<Context>,
 }
 
 /// An argument of a kernel.
@@ -80,14 +90,13 @@ enum Argument {
 
 use Argument::{Float, Memory, Number, Offset};
 
-/// Sizes beyond what a kernel counts to are refused by the driver, as no launch has so many work-items.
+/// A size.
+///
+/// # Panics
+/// Beyond what a kernel counts to: no run has such.
+#[expect(clippy::expect_used, reason = "plans have bounds, which are checked before they are executed")]
 fn number(value: usize) -> Argument {
-	Number(u32::try_from(value).unwrap_or(u32::MAX))
-}
-
-fn offset(at: &At) -> Argument {
-	// No wider than 64 bits.
-	Offset(at.start as u64)
+	Number(u32::try_from(value).expect("sizes of operators are below 2^32"))
 }
 
 fn existing(start: Start) -> Argument {
@@ -128,8 +137,18 @@ impl OpenCl {
 		let queue = CommandQueue::create_default(&context, 0).map_err(failed("make a queue"))?;
 		let program = Program::create_and_build_from_source(&context, text, OPTIONS);
 		let program = program.map_err(|reason| OpenClError::Driver { name: name.clone(), what: "compile the kernels", reason })?;
-		let used = Used { kernels: HashMap::new(), scratch: [None, None], failed: None };
-		Ok(Self { host, name, largest_buffer: found.largest_buffer, context, program, queue, used: Mutex::new(used) })
+		let used = Used { kernels: HashMap::new(), commands: Vec::new(), scratch: [None, None], failed: None };
+		Ok(Self {
+			host,
+			name,
+			largest_buffer: found.largest_buffer,
+			memory: found.memory,
+			used: Mutex::new(used),
+			alone: Mutex::default(),
+			queue: Handle::new(queue),
+			program: Handle::new(program),
+			context: Handle::new(context),
+		})
 	}
 
 	/// As the driver names it.
@@ -137,9 +156,11 @@ impl OpenCl {
 		&self.name
 	}
 
-	/// Bytes of the largest arena.
-	pub fn largest_arena(&self) -> u64 {
-		self.largest_buffer
+	/// Whether the device has room for an arena of so many bytes, and beside it for what attention of this shape keeps and a sixteenth of all for the rest.
+	pub fn has_room(&self, bytes: u64, attention: &AttentionDims) -> bool {
+		let pair = attention.group().saturating_mul(attention.seq).saturating_mul(attention.seq);
+		let kept = SCRATCH.max(pair).saturating_mul(2 * size_of::<f32>()) as u64;
+		bytes <= self.largest_buffer && bytes.saturating_add(kept).saturating_add(self.memory / 16) <= self.memory
 	}
 
 	/// What computes beside it.
@@ -159,7 +180,7 @@ impl OpenCl {
 		let failed = |error: ClError| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() };
 		// SAFETY: the driver allocates; no pointer of ours is given.
 		let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) }.map_err(failed)?;
-		let mut arena = Arena { buffer, len };
+		let mut arena = Arena { buffer: Handle::new(buffer), len };
 		self.fill(&mut arena, 0..len, 0.0);
 		let settled = self.settled();
 		settled.map_err(|error| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() })?;
@@ -187,7 +208,7 @@ impl OpenCl {
 		}
 		self.attempt(name, |used| {
 			if !used.kernels.contains_key(name) {
-				used.kernels.insert(name, Kernel::create(&self.program, name)?);
+				used.kernels.insert(name, Handle::new(Kernel::create(&self.program, name)?));
 			}
 			let Some(kernel) = used.kernels.get(name) else { return Err(ClError(0)) };
 			for (index, argument) in (0..).zip(arguments) {
@@ -203,7 +224,9 @@ impl OpenCl {
 			}
 			let local = local.as_ref().map_or(ptr::null(), |local| local.as_ptr());
 			// SAFETY: as many sizes as dimensions; operands lie within the arena, as plans are checked to have them.
-			unsafe { self.queue.enqueue_nd_range_kernel(kernel.get(), N as cl_uint, ptr::null(), global.as_ptr(), local, &[])? };
+			let event =
+				unsafe { self.queue.enqueue_nd_range_kernel(kernel.get(), N as cl_uint, ptr::null(), global.as_ptr(), local, &[])? };
+			used.commands.push((name, Handle::new(event)));
 			Ok(())
 		});
 	}
@@ -218,18 +241,33 @@ impl OpenCl {
 		self.launch(name, [rows.saturating_mul(LANES)], Some([LANES]), arguments);
 	}
 
-	/// A copy of `values` on the device.
-	fn upload<T: Copy>(&self, values: &[T]) -> Option<Buffer<T>> {
+	/// A copy of `values` on the device; `None` also if there are none.
+	fn upload<T: Copy>(&self, values: &[T]) -> Option<Handle<Buffer<T>>> {
 		let from = values.as_ptr().cast::<c_void>().cast_mut();
+		if values.is_empty() {
+			return None;
+		}
 		// SAFETY: the driver copies from the slice before it returns, and does not write to it.
-		self.attempt("take a table", |_| unsafe {
-			Buffer::create(
-				&self.context,
-				CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
-				values.len().max(1),
-				if values.is_empty() { ptr::null_mut() } else { from },
-			)
-		})
+		let made = |_: &mut Used| unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, values.len(), from) };
+		self.attempt("take a table", made).map(Handle::new)
+	}
+
+	/// Reads `values` from element `first` of a buffer on, when all before is done.
+	fn download<T>(&self, what: &'static str, buffer: &Buffer<T>, first: usize, values: &mut [T]) {
+		if values.is_empty() {
+			return;
+		}
+		self.attempt(what, |used| {
+			// SAFETY: the call returns when all has been read.
+			let event = unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, first * size_of::<T>(), values, &[])? };
+			used.commands.push((what, Handle::new(event)));
+			Ok(())
+		});
+	}
+
+	/// Whoever holds this has the scratch for itself.
+	fn alone(&self) -> MutexGuard<'_, ()> {
+		self.alone.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
 	/// Room for `len` numbers beside the arena.
@@ -239,7 +277,8 @@ impl OpenCl {
 			if room.as_ref().is_none_or(|(_, found)| *found < len) {
 				*room = None;
 				// SAFETY: the driver allocates; no pointer of ours is given.
-				*room = Some((unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len, ptr::null_mut())? }, len));
+				let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len, ptr::null_mut())? };
+				*room = Some((Handle::new(buffer), len));
 			}
 			room.as_ref().map(|(buffer, _)| buffer.get()).ok_or(ClError(0))
 		})
@@ -248,7 +287,7 @@ impl OpenCl {
 
 impl Backend for OpenCl {
 	type Arena = Arena;
-	type Table = Option<Buffer<f32>>;
+	type Table = Table;
 
 	fn host(&self) -> &Exec {
 		&self.host
@@ -259,43 +298,56 @@ impl Backend for OpenCl {
 	}
 
 	fn table(&self, values: Vec<f32>) -> Self::Table {
-		self.upload(&values)
+		Table(self.upload(&values))
 	}
 
 	fn settled(&self) -> Result<(), DeviceError> {
 		self.attempt("finish its commands", |_| self.queue.finish());
-		self.used().failed.map_or(Ok(()), Err)
+		let mut used = self.used();
+		// A driver tells of a command that ended abnormally by its event alone.
+		for (what, event) in std::mem::take(&mut used.commands) {
+			let status = event.command_execution_status().map_or_else(|error| error.0, |status| status.0);
+			if status != CL_COMPLETE && used.failed.is_none() {
+				used.failed = Some(DeviceError { what, code: status });
+			}
+		}
+		used.failed.map_or(Ok(()), Err)
 	}
 
 	fn view<'a>(&self, arena: &'a Arena, at: At) -> Cow<'a, [f32]> {
+		assert!(at.end <= arena.len, "operand");
 		let mut values = vec![f32::NAN; at.len()];
-		// SAFETY: the call returns when all has been read.
-		self.attempt("read its memory", |_| unsafe {
-			let first = at.start * size_of::<f32>();
-			self.queue.enqueue_read_buffer(&arena.buffer, CL_BLOCKING, first, &mut values, &[])
-		});
+		self.download("read its memory", &arena.buffer, at.start, &mut values);
 		Cow::Owned(values)
 	}
 
 	fn write(&self, arena: &mut Arena, first: usize, values: &[f32]) {
-		// SAFETY: the call returns when all has been copied.
-		self.attempt("write to its memory", |_| unsafe {
-			self.queue.enqueue_write_buffer(&mut arena.buffer, CL_BLOCKING, first * size_of::<f32>(), values, &[])
+		assert!(values.len() <= arena.len && first <= arena.len - values.len(), "operand");
+		if values.is_empty() {
+			return;
+		}
+		self.attempt("write to its memory", |used| {
+			let at = first * size_of::<f32>();
+			// SAFETY: the call returns when all has been copied.
+			let event = unsafe { self.queue.enqueue_write_buffer(&mut arena.buffer, CL_BLOCKING, at, values, &[])? };
+			used.commands.push(("write to its memory", Handle::new(event)));
+			Ok(())
 		});
 	}
 
 	fn fill(&self, arena: &mut Arena, at: At, value: f32) {
-		self.each("fill", at.len(), &[arena.memory(), offset(&at), Float(value)]);
+		self.each("fill", at.len(), &[arena.memory(), arena.at(&at), Float(value)]);
 	}
 
 	fn copy(&self, arena: &mut Arena, from: At, to: usize) {
 		if from.start != to {
-			self.each("copy", from.len(), &[arena.memory(), offset(&from), Offset(to as u64)]);
+			self.each("copy", from.len(), &[arena.memory(), arena.at(&from), Offset(to as u64)]);
 		}
 	}
 
 	fn tensors_root(&self, arena: &Arena, layout: &ParamLayout, at: At) -> Hash {
-		let mut hashes = vec![[0; 4]; layout.tile_count()];
+		// No hash that a device that failed leaves here can be taken for one.
+		let mut hashes = vec![[u64::MAX; 4]; layout.tile_count()];
 		let Some(buffer) = self.upload(&hashes) else { return Hash::default() };
 		let mut first = 0;
 		for tensor in layout.tensors() {
@@ -304,8 +356,7 @@ impl Backend for OpenCl {
 			self.each("tile_hashes", tiles, &[&[arena.memory(), tensor_at], &shape[..], &[Memory(buffer.get()), Offset(first)]].concat());
 			first += tiles as u64;
 		}
-		// SAFETY: the call returns when all has been read.
-		self.attempt("read hashes", |_| unsafe { self.queue.enqueue_read_buffer(&buffer, CL_BLOCKING, 0, &mut hashes, &[]) });
+		self.download("read hashes", &buffer, 0, &mut hashes);
 		let bytes = |words: &[u64; 4]| {
 			let mut hash = Hash::default();
 			hash.chunks_exact_mut(8).zip(words).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_le_bytes()));
@@ -315,11 +366,13 @@ impl Backend for OpenCl {
 	}
 
 	fn embedding_gather(&self, arena: &mut Arena, table: At, dim: usize, ids: &[u32], out: At) {
+		check(ids, table.len() / dim.max(1));
 		let Some(ids) = self.upload(ids) else { return };
-		self.each("gather", out.len(), &[arena.memory(), offset(&table), Memory(ids.get()), offset(&out), number(dim)]);
+		self.each("gather", out.len(), &[arena.memory(), arena.at(&table), Memory(ids.get()), arena.at(&out), number(dim)]);
 	}
 
 	fn embedding_scatter_add(&self, arena: &mut Arena, dy: At, dim: usize, ids: &[u32], grad: At) {
+		check(ids, grad.len() / dim.max(1));
 		// Tokens of an id one after the other, ascending.
 		let mut order: Vec<u32> = (0..).zip(ids).map(|(token, _)| token).collect();
 		let id = |token: &u32| ids.get(usize::try_from(*token).unwrap_or(usize::MAX)).copied();
@@ -331,62 +384,62 @@ impl Backend for OpenCl {
 		let (Some(ids), Some(order), Some(starts)) = (self.upload(ids), self.upload(&order), self.upload(&starts)) else { return };
 		let lists = [&ids, &order, &starts].map(|list| Memory(list.get()));
 		let [ids, order, starts] = lists;
-		self.launch("scatter_add", [dim, rows], None, &[arena.memory(), offset(&dy), ids, order, starts, offset(&grad), number(dim)]);
+		self.launch("scatter_add", [dim, rows], None, &[arena.memory(), arena.at(&dy), ids, order, starts, arena.at(&grad), number(dim)]);
 	}
 
 	fn count_targets(&self, arena: &mut Arena, targets: &[u32], out: At) {
 		let Some(targets) = self.upload(targets) else { return };
-		self.each("count_targets", out.len(), &[arena.memory(), Memory(targets.get()), offset(&out)]);
+		self.each("count_targets", out.len(), &[arena.memory(), Memory(targets.get()), arena.at(&out)]);
 	}
 
 	fn rms_stats(&self, arena: &mut Arena, x: At, dim: usize, eps: f32, r: At) {
-		self.by_lanes("rms_stats", r.len(), &[arena.memory(), offset(&x), offset(&r), number(dim), Float(eps)]);
+		self.by_lanes("rms_stats", r.len(), &[arena.memory(), arena.at(&x), arena.at(&r), number(dim), Float(eps)]);
 	}
 
 	fn rms_apply(&self, arena: &mut Arena, x: At, r: At, w: At, y: At) {
-		self.each("rms_apply", y.len(), &[arena.memory(), offset(&x), offset(&r), offset(&w), offset(&y), number(w.len())]);
+		self.each("rms_apply", y.len(), &[arena.memory(), arena.at(&x), arena.at(&r), arena.at(&w), arena.at(&y), number(w.len())]);
 	}
 
 	fn rms_backward_stats(&self, arena: &mut Arena, input: RmsInput, k: At) {
 		let RmsInput { dy, x, w, r } = input;
-		let [dy, x, from, r] = [&dy, &x, &w, &r].map(offset);
-		self.by_lanes("rms_backward_stats", k.len(), &[arena.memory(), dy, x, from, r, offset(&k), number(w.len())]);
+		let [dy, x, from, r] = [&dy, &x, &w, &r].map(|at| arena.at(at));
+		self.by_lanes("rms_backward_stats", k.len(), &[arena.memory(), dy, x, from, r, arena.at(&k), number(w.len())]);
 	}
 
 	fn rms_backward_apply(&self, arena: &mut Arena, input: RmsInput, k: At, dx: At, start: Start) {
 		let RmsInput { dy, x, w, r } = input;
-		let (dim, [dy, x, w, r, k]) = (w.len(), [&dy, &x, &w, &r, &k].map(offset));
-		self.each("rms_backward_apply", dx.len(), &[arena.memory(), dy, x, w, r, k, offset(&dx), number(dim), existing(start)]);
+		let (dim, [dy, x, w, r, k]) = (w.len(), [&dy, &x, &w, &r, &k].map(|at| arena.at(at)));
+		self.each("rms_backward_apply", dx.len(), &[arena.memory(), dy, x, w, r, k, arena.at(&dx), number(dim), existing(start)]);
 	}
 
 	fn rms_weight_grad(&self, arena: &mut Arena, [dy, x, r]: [At; 3], heads: usize, dw: At, start: Start) {
 		let (dim, rows) = (dw.len(), r.len() / heads);
-		let [dy, x, r] = [&dy, &x, &r].map(offset);
+		let [dy, x, r] = [&dy, &x, &r].map(|at| arena.at(at));
 		let shape = [number(rows), number(heads), number(dim), existing(start)];
-		self.each("rms_weight_grad", dim, &[&[arena.memory(), dy, x, r, offset(&dw)], &shape[..]].concat());
+		self.each("rms_weight_grad", dim, &[&[arena.memory(), dy, x, r, arena.at(&dw)], &shape[..]].concat());
 	}
 
 	fn add_bias(&self, arena: &mut Arena, x: At, b: At) {
-		self.each("add_bias", x.len(), &[arena.memory(), offset(&x), offset(&b), number(b.len())]);
+		self.each("add_bias", x.len(), &[arena.memory(), arena.at(&x), arena.at(&b), number(b.len())]);
 	}
 
 	fn column_sums(&self, arena: &mut Arena, dy: At, db: At, start: Start) {
 		let (rows, cols) = (dy.len() / db.len(), db.len());
-		self.each("column_sums", cols, &[arena.memory(), offset(&dy), offset(&db), number(rows), number(cols), existing(start)]);
+		self.each("column_sums", cols, &[arena.memory(), arena.at(&dy), arena.at(&db), number(rows), number(cols), existing(start)]);
 	}
 
 	fn scale(&self, arena: &mut Arena, x: At, factor: f32) {
-		self.each("scale", x.len(), &[arena.memory(), offset(&x), Float(factor)]);
+		self.each("scale", x.len(), &[arena.memory(), arena.at(&x), Float(factor)]);
 	}
 
 	fn add_assign(&self, arena: &mut Arena, x: At, y: At) {
-		self.each("add_assign", x.len(), &[arena.memory(), offset(&x), offset(&y)]);
+		self.each("add_assign", x.len(), &[arena.memory(), arena.at(&x), arena.at(&y)]);
 	}
 
 	fn rope(&self, arena: &mut Arena, dims: RopeDims, x: At, [cos, sin]: [&Self::Table; 2], back: bool) {
-		let (Some(cos), Some(sin)) = (cos, sin) else { return };
+		let (Table(Some(cos)), Table(Some(sin))) = (cos, sin) else { return };
 		let shape = [number(dims.seq), number(dims.heads), number(dims.head_dim / 2), Number(u32::from(back))];
-		let operands = [arena.memory(), offset(&x), Memory(cos.get()), Memory(sin.get())];
+		let operands = [arena.memory(), arena.at(&x), Memory(cos.get()), Memory(sin.get())];
 		self.each("rope", x.len() / 2, &[operands, shape].concat());
 	}
 
@@ -401,33 +454,35 @@ impl Backend for OpenCl {
 				return;
 			}
 		};
-		let operands = [arena.memory(), offset(&a), offset(&b), offset(&c)];
+		let operands = [arena.memory(), arena.at(&a), arena.at(&b), arena.at(&c)];
 		let shape = [number(m), number(n), number(k), number(segment), existing(start)];
 		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
 		self.launch(name, groups, Some([ITEMS, ITEMS]), &[&operands[..], &shape].concat());
 	}
 
 	fn attention_forward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 3], o: At) {
+		let _alone = self.alone();
 		let all = dims.batch * dims.heads * dims.seq;
 		let most = (SCRATCH / dims.seq).clamp(1, all);
 		let Some(scratch) = self.scratch(0, most * dims.seq) else { return };
-		let [q, k, v] = input.each_ref().map(offset);
+		let [q, k, v] = input.each_ref().map(|at| arena.at(at));
 		for first in (0..all).step_by(most) {
 			let rows = most.min(all - first);
-			let operands = [arena.memory(), q, k, v, offset(&o), Memory(scratch), Offset(first as u64)];
+			let operands = [arena.memory(), q, k, v, arena.at(&o), Memory(scratch), Offset(first as u64)];
 			let arguments = [&operands[..], &shape(&dims), &[Float(attention_scale(dims.head_dim))]].concat();
 			self.launch("attention_forward", [rows * ROW], Some([ROW]), &arguments);
 		}
 	}
 
 	fn attention_backward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 5], gradients: [At; 3]) {
+		let _alone = self.alone();
 		// A key head's queries in all its heads, of a sequence.
 		let (pairs, rows) = (dims.batch * dims.kv_heads, dims.group() * dims.seq);
 		let most = (SCRATCH / (rows * dims.seq)).clamp(1, pairs);
 		let room = most * rows * dims.seq;
 		let (Some(scratch), Some(scores)) = (self.scratch(0, room), self.scratch(1, room)) else { return };
-		let [q, k, v, o, d_o] = input.each_ref().map(offset);
-		let [dq, dk, dv] = gradients.each_ref().map(offset);
+		let [q, k, v, o, d_o] = input.each_ref().map(|at| arena.at(at));
+		let [dq, dk, dv] = gradients.each_ref().map(|at| arena.at(at));
 		let kept = [Memory(scratch), Memory(scores)];
 		for first in (0..pairs).step_by(most) {
 			let here = most.min(pairs - first);
@@ -440,29 +495,35 @@ impl Backend for OpenCl {
 	}
 
 	fn swiglu_forward(&self, arena: &mut Arena, gate: At, up: At, h: At) {
-		self.each("swiglu_forward", h.len(), &[arena.memory(), offset(&gate), offset(&up), offset(&h)]);
+		self.each("swiglu_forward", h.len(), &[arena.memory(), arena.at(&gate), arena.at(&up), arena.at(&h)]);
 	}
 
 	fn swiglu_backward(&self, arena: &mut Arena, input: [At; 3], gradients: [At; 2]) {
-		let ([dh, gate, up], [d_gate, d_up]) = (input.each_ref().map(offset), gradients.each_ref().map(offset));
+		let ([dh, gate, up], [d_gate, d_up]) = (input.each_ref().map(|at| arena.at(at)), gradients.each_ref().map(|at| arena.at(at)));
 		self.each("swiglu_backward", input[0].len(), &[arena.memory(), dh, gate, up, d_gate, d_up]);
 	}
 
 	fn cross_entropy_stats(&self, arena: &mut Arena, logits: At, vocab: usize, max: At, sum: At) {
-		self.by_lanes("cross_entropy_stats", max.len(), &[arena.memory(), offset(&logits), offset(&max), offset(&sum), number(vocab)]);
+		self.by_lanes(
+			"cross_entropy_stats",
+			max.len(),
+			&[arena.memory(), arena.at(&logits), arena.at(&max), arena.at(&sum), number(vocab)],
+		);
 	}
 
 	fn cross_entropy_loss(&self, arena: &mut Arena, input: [At; 3], vocab: usize, targets: &[u32], loss: At) {
+		let targets_that_count = targets.iter().copied().filter(|target| *target != NO_TARGET);
+		check(&targets_that_count.collect::<Vec<_>>(), vocab);
 		let Some(targets) = self.upload(targets) else { return };
-		let [logits, max, sum] = input.each_ref().map(offset);
-		let arguments = [arena.memory(), logits, Memory(targets.get()), max, sum, offset(&loss), number(vocab)];
+		let [logits, max, sum] = input.each_ref().map(|at| arena.at(at));
+		let arguments = [arena.memory(), logits, Memory(targets.get()), max, sum, arena.at(&loss), number(vocab)];
 		self.each("cross_entropy_loss", loss.len(), &arguments);
 	}
 
 	fn cross_entropy_backward(&self, arena: &mut Arena, input: [At; 3], vocab: usize, targets: &[u32], inv_n: f32) {
 		let rows = targets.len();
 		let Some(targets) = self.upload(targets) else { return };
-		let [logits, max, sum] = input.each_ref().map(offset);
+		let [logits, max, sum] = input.each_ref().map(|at| arena.at(at));
 		let arguments = [arena.memory(), logits, Memory(targets.get()), max, sum, number(vocab), Float(inv_n)];
 		self.launch("cross_entropy_backward", [vocab, rows], None, &arguments);
 	}
@@ -470,29 +531,30 @@ impl Backend for OpenCl {
 	fn partial_sums(&self, arena: &mut Arena, x: At, partials: At) {
 		let tiles = tile_count(x.len(), 1);
 		let shape = [number(x.len()), Number(1), Number(0)];
-		self.by_lanes("tile_sums", tiles, &[&[arena.memory(), offset(&x), offset(&partials)], &shape[..]].concat());
+		self.by_lanes("tile_sums", tiles, &[&[arena.memory(), arena.at(&x), arena.at(&partials)], &shape[..]].concat());
 		self.fill(arena, partials.start + tiles..partials.end, 0.0);
 	}
 
 	fn tile_sum_squares(&self, arena: &mut Arena, x: At, rows: usize, cols: usize, partials: At) {
 		let shape = [number(rows), number(cols), Number(1)];
-		self.by_lanes("tile_sums", partials.len(), &[&[arena.memory(), offset(&x), offset(&partials)], &shape[..]].concat());
+		self.by_lanes("tile_sums", partials.len(), &[&[arena.memory(), arena.at(&x), arena.at(&partials)], &shape[..]].concat());
 	}
 
 	fn tree_sum(&self, arena: &mut Arena, values: At) -> f32 {
 		if values.is_empty() {
 			return 0.0;
 		}
-		let groups = values.len().div_ceil(FAN_IN);
+		let (_alone, groups) = (self.alone(), values.len().div_ceil(FAN_IN));
 		let (Some(one), Some(other)) = (self.scratch(0, groups), self.scratch(1, groups)) else { return f32::NAN };
-		let (mut from, mut first, mut len, mut to) = (arena.buffer.get(), offset(&values), values.len(), [one, other].into_iter().cycle());
+		let (mut from, mut first, mut len, mut to) =
+			(arena.buffer.get(), arena.at(&values), values.len(), [one, other].into_iter().cycle());
 		loop {
 			let Some(level) = to.next() else { return f32::NAN };
 			let sums = len.div_ceil(FAN_IN);
 			self.by_lanes("tree_level", sums, &[Memory(from), first, number(len), Memory(level), Offset(0)]);
 			if sums == 1 {
 				// The sum is where the values were, as elsewhere.
-				self.by_lanes("tree_level", 1, &[Memory(level), Offset(0), Number(1), arena.memory(), offset(&values)]);
+				self.by_lanes("tree_level", 1, &[Memory(level), Offset(0), Number(1), arena.memory(), arena.at(&values)]);
 				return self.value(arena, values.start);
 			}
 			(from, first, len) = (level, Offset(0), sums);
@@ -500,10 +562,10 @@ impl Backend for OpenCl {
 	}
 
 	fn adamw(&self, arena: &mut Arena, step: &AdamW, state: [At; 3], g: At) {
-		let [p, m, v] = state.each_ref().map(offset);
+		let [p, m, v] = state.each_ref().map(|at| arena.at(at));
 		let AdamW { lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip } = *step;
 		let numbers = [lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip].map(Float);
-		self.each("adamw", g.len(), &[&[arena.memory(), p, m, v, offset(&g)], &numbers[..]].concat());
+		self.each("adamw", g.len(), &[&[arena.memory(), p, m, v, arena.at(&g)], &numbers[..]].concat());
 	}
 }
 
@@ -511,6 +573,21 @@ impl Arena {
 	fn memory(&self) -> Argument {
 		Memory(self.buffer.get())
 	}
+
+	/// Where an operand begins.
+	///
+	/// # Panics
+	/// If it does not lie within the arena: kernels do not look.
+	fn at(&self, at: &At) -> Argument {
+		assert!(at.start <= at.end && at.end <= self.len, "operand");
+		// No wider than 64 bits.
+		Offset(at.start as u64)
+	}
+}
+
+/// Panics if one of `ids` is not below `end`, as the CPU does.
+fn check(ids: &[u32], end: usize) {
+	assert!(ids.iter().all(|id| usize::try_from(*id).is_ok_and(|id| id < end)), "identifier");
 }
 
 /// What kernels of attention are told of its shape.

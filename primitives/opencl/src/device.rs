@@ -85,6 +85,8 @@ pub struct Found {
 	promises: u64,
 	group: usize,
 	local: u64,
+	/// Available, and with a compiler.
+	ready: bool,
 }
 
 impl Found {
@@ -100,6 +102,7 @@ impl Found {
 			promises: device.single_fp_config()?,
 			group: device.max_work_group_size()?,
 			local: device.local_mem_size()?,
+			ready: device.available()? && device.compiler_available()?,
 			device,
 		})
 	}
@@ -114,7 +117,8 @@ impl Found {
 		];
 		let numbers = needed.into_iter().filter(|(promise, _)| self.promises & promise == 0).map(|(_, words)| words);
 		let groups = (self.group < GROUP).then_some("groups of 256 work-items");
-		numbers.chain(groups).chain((self.local < LOCAL).then_some("16 KiB of local memory")).collect()
+		let compiler = (!self.ready).then_some("that it is available, and a compiler");
+		numbers.chain(groups).chain((self.local < LOCAL).then_some("16 KiB of local memory")).chain(compiler).collect()
 	}
 }
 

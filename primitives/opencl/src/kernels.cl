@@ -2,7 +2,7 @@
 // neuroshard_kernels::scalar; constants come from there, in front of this text. What work-items share is sums that are complete, never partial ones of one
 // chain.
 //
-// Offsets are elements of the arena. A group has GROUP work-items where operators need groups.
+// Offsets are elements of the arena. Groups have 16 work-items where each has a lane of a sum, 64 where they share a row of attention, and 16 x 16 in products.
 
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -163,7 +163,7 @@ __kernel void count_targets(__global float *arena, __global const uint *targets,
 
 // ---- Rows, by groups of 16 work-items: each has a lane.
 
-__kernel void rms_stats(__global float *arena, ulong x, ulong r, uint dim, float eps) {
+__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void rms_stats(__global float *arena, ulong x, ulong r, uint dim, float eps) {
 	__local float lanes[LANES];
 	size_t row = get_group_id(0), lane = get_local_id(0);
 	float sum = 0.0f;
@@ -182,7 +182,7 @@ __kernel void rms_apply(__global float *arena, ulong x, ulong r, ulong w, ulong 
 	arena[y + i] = (arena[x + i] * arena[r + i / dim]) * arena[w + i % dim];
 }
 
-__kernel void rms_backward_stats(__global float *arena, ulong dy, ulong x, ulong w, ulong r, ulong k, uint dim) {
+__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void rms_backward_stats(__global float *arena, ulong dy, ulong x, ulong w, ulong r, ulong k, uint dim) {
 	__local float lanes[LANES];
 	size_t row = get_group_id(0), lane = get_local_id(0);
 	float sum = 0.0f;
@@ -223,7 +223,7 @@ __kernel void column_sums(__global float *arena, ulong dy, ulong db, uint rows, 
 	arena[db + column] = sum;
 }
 
-__kernel void cross_entropy_stats(__global float *arena, ulong logits, ulong most, ulong sum, uint vocab) {
+__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void cross_entropy_stats(__global float *arena, ulong logits, ulong most, ulong sum, uint vocab) {
 	__local float lanes[LANES];
 	__local int keys[LANES];
 	size_t row = get_group_id(0), lane = get_local_id(0);
@@ -267,7 +267,7 @@ __kernel void cross_entropy_backward(__global float *arena, ulong logits, __glob
 
 // ---- Tiles and trees, by groups of 16 work-items.
 
-__kernel void tile_sums(__global float *arena, ulong x, ulong partials, uint rows, uint cols, uint squares) {
+__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tile_sums(__global float *arena, ulong x, ulong partials, uint rows, uint cols, uint squares) {
 	__local float lanes[LANES];
 	size_t tile = get_group_id(0), lane = get_local_id(0);
 	uint across = (cols + 31) / 32;
@@ -285,7 +285,7 @@ __kernel void tile_sums(__global float *arena, ulong x, ulong partials, uint row
 }
 
 // Sums of groups of 1,024 values: a level of the tree.
-__kernel void tree_level(__global const float *from, ulong first, uint len, __global float *to, ulong at) {
+__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tree_level(__global const float *from, ulong first, uint len, __global float *to, ulong at) {
 	__local float lanes[LANES];
 	size_t group = get_group_id(0), lane = get_local_id(0);
 	uint end = min((uint)(group + 1) * 1024, len);
@@ -305,7 +305,7 @@ __kernel void tree_level(__global const float *from, ulong first, uint len, __gl
 #define DEPTH 16
 
 #define PRODUCT(NAME, A_AT, B_AT, A_ROW_FIRST, B_ROW_FIRST) \
-	__kernel void NAME(__global float *arena, ulong a, ulong b, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
+	__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void NAME(__global float *arena, ulong a, ulong b, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
 		__local float left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1]; \
 		const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x; \
 		const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE; \
@@ -313,7 +313,7 @@ __kernel void tree_level(__global const float *from, ulong first, uint len, __gl
 		for (int i = 0; i < 4; i++) \
 			for (int j = 0; j < 4; j++) { \
 				uint row = top + y + 16 * i, column = side + x + 16 * j; \
-				sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f; \
+				all[i][j] = sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f; \
 			} \
 		for (uint first = 0; first < k; first += segment) { \
 			uint end = k - first < segment ? k : first + segment; \
@@ -364,7 +364,7 @@ void probabilities(__global const float *q, __global const float *k, uint width,
 	uint item = get_local_id(0), items = get_local_size(0);
 	if (item == 0)
 		*key = INT_MIN;
-	barrier(CLK_LOCAL_MEM_FENCE);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 	int highest = INT_MIN;
 	for (uint j = item; j < keys; j += items) {
 		float sum = 0.0f;
@@ -378,21 +378,21 @@ void probabilities(__global const float *q, __global const float *k, uint width,
 	float most = from_order_key(*key);
 	for (uint j = item; j < keys; j += items)
 		p[j] = exact_exp(p[j] - most);
-	barrier(CLK_GLOBAL_MEM_FENCE);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 	if (item < LANES) {
 		float sum = 0.0f;
 		for (uint j = item; j < keys; j += LANES)
 			sum = sum + p[j];
 		lanes[item] = sum;
 	}
-	barrier(CLK_LOCAL_MEM_FENCE);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 	float inverse = 1.0f / finish(lanes);
 	for (uint j = item; j < keys; j += items)
 		p[j] = p[j] * inverse;
-	barrier(CLK_GLOBAL_MEM_FENCE);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 }
 
-__kernel void attention_forward(__global float *arena, ulong q, ulong k, ulong v, ulong o, __global float *scratch, ulong first, uint seq, uint heads,
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void attention_forward(__global float *arena, ulong q, ulong k, ulong v, ulong o, __global float *scratch, ulong first, uint seq, uint heads,
 	uint kv_heads, uint dim, float factor) {
 	__local float lanes[LANES];
 	__local int key;
@@ -411,7 +411,7 @@ __kernel void attention_forward(__global float *arena, ulong q, ulong k, ulong v
 }
 
 // Gradients of queries. Leaves probabilities and gradients of scores, `seq` numbers for each row of the launch, for those of keys and values.
-__kernel void attention_backward_queries(__global float *arena, ulong q, ulong k, ulong v, ulong o, ulong d_o, ulong dq, __global float *scratch,
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void attention_backward_queries(__global float *arena, ulong q, ulong k, ulong v, ulong o, ulong d_o, ulong dq, __global float *scratch,
 	__global float *scores, ulong first, uint seq, uint heads, uint kv_heads, uint dim, float factor) {
 	__local float lanes[LANES];
 	__local int key;
@@ -428,7 +428,7 @@ __kernel void attention_backward_queries(__global float *arena, ulong q, ulong k
 			sum = fma(arena[d_o + query + d], arena[o + query + d], sum);
 		lanes[item] = sum;
 	}
-	barrier(CLK_LOCAL_MEM_FENCE);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 	float dot = finish(lanes);
 	for (uint j = item; j < keys; j += items) {
 		float sum = 0.0f;
@@ -436,7 +436,7 @@ __kernel void attention_backward_queries(__global float *arena, ulong q, ulong k
 			sum = fma(arena[d_o + query + d], arena[v + kv + (ulong)j * width + d], sum);
 		ds[j] = (p[j] * (sum - dot)) * factor;
 	}
-	barrier(CLK_GLOBAL_MEM_FENCE);
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 	for (uint d = item; d < dim; d += items) {
 		float sum = 0.0f;
 		for (uint j = 0; j < keys; j++)

@@ -7,7 +7,8 @@
 mod backend;
 mod constants;
 mod device;
+mod handle;
 mod verify;
 
-pub use backend::{Arena, OpenCl};
+pub use backend::{Arena, OpenCl, Table};
 pub use device::{devices, found, Found, OpenClError};

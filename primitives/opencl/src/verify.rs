@@ -3,9 +3,10 @@
 use crate::{OpenCl, OpenClError};
 use neuroshard_compute::exec::{Arena, Backend, SetupError, StepError, StepMemory, Trainer};
 use neuroshard_graph::{
-	config::{Family, ModelConfig, TrainConfig},
+	config::{Adapter, Family, ModelConfig, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
+	layout::ParamLayout,
 	merkle::Hash,
 };
 use neuroshard_kernels::num::canon_bits;
@@ -15,36 +16,39 @@ use std::sync::Arc;
 const STEPS: u32 = 2;
 
 impl OpenCl {
-	/// Takes steps of a small model of each family, on this device and on the CPU, and compares loss, gradient, parameters and moments bit for bit. All
-	/// kernels take part.
+	/// Takes steps of small models on this device and on the CPU, and compares losses, gradients, parameters, moments and their roots bit for bit: of each
+	/// family, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group. All kernels
+	/// take part.
 	///
 	/// # Errors
 	/// [`OpenClError::Wrong`] for other bits; [`OpenClError`].
 	pub fn verify(self: &Arc<Self>) -> Result<(), OpenClError> {
-		let train = TrainConfig { batch: 2, masked: true, ..TrainConfig::tiny() };
-		let models = [
-			ModelConfig::tiny(),
-			ModelConfig { tied: false, family: Family::Qwen2, ..ModelConfig::tiny() },
-			ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..ModelConfig::tiny() },
-		];
+		let (tiny, small) = (ModelConfig::tiny(), TrainConfig { batch: 2, masked: true, ..TrainConfig::tiny() });
+		let parts = StepMemory { micro_batch: Some(1), recompute: true };
+		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+		let long = TrainConfig { batch: 26, seq_len: 160, ..small.clone() };
+		let deep = ModelConfig { vocab: 96, dim: 96, layers: 2, heads: 6, kv_heads: 2, ffn: 160, max_seq: 160, ..tiny.clone() };
+		self.compare(&deep, &long, StepMemory::default())?;
+		self.compare(&ModelConfig { tied: false, family: Family::Qwen2, ..tiny.clone() }, &small, parts)?;
+		self.compare(&ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..tiny.clone() }, &small, parts)?;
+		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small }, StepMemory::default())
+	}
+
+	/// Compares steps whose memory the device spends in a way.
+	fn compare(self: &Arc<Self>, model: &ModelConfig, train: &TrainConfig, memory: StepMemory) -> Result<(), OpenClError> {
 		let failed = |what, reason: String| OpenClError::Driver { name: self.name().to_owned(), what, reason };
-		for model in models {
-			// One pass over the batch on the CPU, several on the device.
-			let memory = StepMemory { micro_batch: Some(1), recompute: true };
-			let len = memory.arena_len(&model, &train).map_err(|error| failed("plan a step", error.to_string()))?;
-			let mut arena = self.arena(usize::try_from(len).unwrap_or(usize::MAX))?;
-			let found =
-				steps(self.clone(), memory, &model, &train, &mut arena).map_err(|error| failed("take a step", error.to_string()))?;
-			let whole = StepMemory::default();
-			let len = whole.arena_len(&model, &train).map_err(|error| failed("plan a step", error.to_string()))?;
-			let mut arena = Arena::new(usize::try_from(len).unwrap_or(usize::MAX));
-			let expected = steps(self.host().clone(), whole, &model, &train, &mut arena[..]);
-			let expected = expected.map_err(|error| failed("take a step", error.to_string()))?;
-			if found != expected {
-				return Err(OpenClError::Wrong { name: self.name().to_owned(), family: format!("{:?}", model.family) });
-			}
+		let len = |memory: StepMemory| {
+			let len = memory.arena_len(model, train).map_err(|error| failed("plan a step", error.to_string()))?;
+			Ok(usize::try_from(len).unwrap_or(usize::MAX))
+		};
+		let (mut there, mut here) = (self.arena(len(memory)?)?, Arena::new(len(StepMemory::default())?));
+		let found = steps(self.clone(), memory, model, train, &mut there);
+		let expected = steps(self.host().clone(), StepMemory::default(), model, train, &mut here[..]);
+		let [found, expected] = [found, expected].map(|bits| bits.map_err(|error| failed("take a step", error.to_string())));
+		match found? == expected? {
+			true => Ok(()),
+			false => Err(OpenClError::Wrong { name: self.name().to_owned(), family: format!("{:?}", model.family) }),
 		}
-		Ok(())
 	}
 }
 
@@ -65,9 +69,16 @@ fn steps<B: Backend>(
 	train: &TrainConfig,
 	arena: &mut B::Arena,
 ) -> Result<Vec<u32>, Failed> {
-	let mut trainer = Trainer::with_memory(backend, model, train, memory)?;
+	let mut trainer = Trainer::with_memory(backend.clone(), model, train, memory)?;
 	let mut bits = Vec::new();
-	trainer.begin(arena, &theta_0(model, trainer.layout(), &train.seed));
+	let mut theta = theta_0(model, trainer.layout(), &train.seed);
+	if train.adapter.is_some() {
+		// B is not 0, so that A has a gradient.
+		theta.iter_mut().filter(|value| **value == 0.0).for_each(|value| *value = 0.01);
+		let base = ParamLayout::new(model).map_err(SetupError::from)?;
+		trainer.set_model(arena, &theta_0(model, &base, &train.seed));
+	}
+	trainer.begin(arena, &theta);
 	for step in 0..STEPS {
 		let places = 0..train.batch * (train.seq_len + 1);
 		let token = |place: u32| ((place + 77 * step) * 7_919 % 1_009 % model.vocab) | if place.is_multiple_of(5) { MASK } else { 0 };
@@ -78,6 +89,7 @@ fn steps<B: Backend>(
 		let words = |hash: Hash| hash.into_iter().map(u32::from);
 		bits.extend(trainer.state_roots(arena).into_iter().flat_map(words));
 		bits.extend(trainer.state(arena).iter().flat_map(|vector| vector.iter()).copied().map(canon_bits));
+		backend.settled().map_err(StepError::from)?;
 	}
 	Ok(bits)
 }
@@ -112,6 +124,10 @@ mod tests {
 			("sums[i][j] = fma(l[i], r[j], sums[i][j]);", "sums[i][j] = l[i] * r[j] + sums[i][j];"),
 			("a[i] = l[i] + l[i + 8];", "a[i] = l[2 * i] + l[2 * i + 1];"),
 			("h[i] ^= v[i] ^ v[i + 8];", "h[i] ^= v[i];"),
+			// What only long chains, grouped queries and an adapter show.
+			("all[i][j] + sums[i][j];", "sums[i][j];"),
+			("head / (heads / kv_heads) * dim", "head % kv_heads * dim"),
+			("arena[i] = arena[i] * factor;", "arena[i] = arena[i] * factor * 1.0000001f;"),
 			("float y = 1.0f + fma(r * r, q, r);", "float y = exp(r);"),
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
 		] {

@@ -53,7 +53,7 @@ impl ThreadState {
 
 	/// How steps of a run spend this machine's memory.
 	fn memory(&self, run: RunId, config: &RunConfig) -> Result<StepMemory, WorkerError> {
-		let memory = Needs::of(config).map_err(|error| EngineError::Setup(error.into()))?.participant((self.available)())?;
+		let memory = needs(config)?.participant((self.available)())?;
 		if let Some(sequences) = memory.micro_batch {
 			tracing::info!(run, sequences, recompute = memory.recompute, "memory is short: steps are taken in micro-batches");
 		} else if memory.recompute {
@@ -81,7 +81,10 @@ impl ThreadState {
 			self.clear();
 			let memory = match self.device {
 				Device::Cpu => Some(self.memory(run, config)?),
-				Device::OpenCl(_) => None,
+				Device::OpenCl(_) => {
+					needs(config)?.beside_device((self.available)())?;
+					None
+				}
 			};
 			let engine = Engine::on(self.device, &config.model, &config.train, self.threads, memory)?;
 			if !engine.is_on_cpu() {
@@ -94,6 +97,10 @@ impl ThreadState {
 			None => Err(WorkerError::Stopped),
 		}
 	}
+}
+
+fn needs(config: &RunConfig) -> Result<Needs, WorkerError> {
+	Ok(Needs::of(config).map_err(|error| EngineError::Setup(error.into()))?)
 }
 
 /// Engine and checkpoints of one run.

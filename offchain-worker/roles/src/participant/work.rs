@@ -130,6 +130,8 @@ impl Participant {
 			WorkerError::Fetch(_) | WorkerError::Slow { .. } => self.book.expire(),
 			// Another run's work, or a reorganisation, took its place in memory.
 			WorkerError::NotLoaded { .. } => self.local.unloaded(),
+			// The device has been left, with all that was in its memory.
+			error if error.is_of_device() => self.local.unloaded(),
 			// What was here may be damaged or gone: it is checked, and fetched if need be, again.
 			WorkerError::Store(_) | WorkerError::Checkpoint(_) => {
 				self.local.deltas.clear();

@@ -12,6 +12,7 @@ use neuroshard_compute::{
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 };
 use neuroshard_graph::{Hash, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_kernels::shape::AttentionDims;
 use neuroshard_opencl::{OpenCl, OpenClError};
 use std::{borrow::Cow, ops::ControlFlow, sync::Arc};
 
@@ -166,9 +167,13 @@ impl Engine {
 			Device::OpenCl(number) => {
 				let backend = Arc::new(OpenCl::new(number, exec.clone())?);
 				backend.verify()?;
+				let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+				let (batch, seq, heads, kv_heads) = (size(train.batch), size(train.seq_len), size(model.heads), size(model.kv_heads));
+				let attention = AttentionDims { batch, seq, heads, kv_heads, head_dim: size(model.head_dim()) };
+				let validation = u64::try_from(Validator::new(exec.clone(), model, train)?.arena_len()).unwrap_or(u64::MAX);
 				let fits = |memory: &StepMemory| {
-					let bytes = memory.arena_len(model, train).map(|len| len.saturating_mul(4));
-					bytes.is_ok_and(|bytes| bytes <= backend.largest_arena())
+					let bytes = memory.arena_len(model, train).map(|len| len.max(validation).saturating_mul(4));
+					bytes.is_ok_and(|bytes| backend.has_room(bytes, &attention))
 				};
 				// Where no way fits, the first tells how much is missing.
 				let memory = memory.or_else(|| StepMemory::ways(train).find(fits)).unwrap_or_default();

@@ -13,9 +13,9 @@ pub type At = Range<usize>;
 
 /// Why a device gives no result: it ran out of memory, was lost, or refused a command. What is in its arena is not known then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the device failed to {what} (error {code} of its driver)")]
+#[error("the device failed: {what} (error {code} of its driver)")]
 pub struct DeviceError {
-	/// What it was to do.
+	/// What it was to do, or the operator that it was to compute.
 	pub what: &'static str,
 	/// The driver's number for the reason.
 	pub code: i32,

@@ -249,7 +249,9 @@ impl<B: Backend> Runner<B> {
 		let inverse_count = mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
 		self.set(arena, self.job.loss, sum * inverse_count);
 		if let Some(scatter) = scatter {
+			let begun = self.begun();
 			self.scatter(arena, &stages[scatter], accumulated.stream.clone());
+			self.note(scatter, begun);
 		}
 		self.order
 			.iter()
@@ -259,8 +261,18 @@ impl<B: Backend> Runner<B> {
 
 	/// Runs a stage on the rows of tokens `at`, and notes what it takes if that is asked for.
 	fn stage(&self, arena: &mut B::Arena, index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
-		let begun = self.profile.as_ref().map(|_| Instant::now());
+		let begun = self.begun();
 		self.execute(arena, index, at, adamw);
+		self.note(index, begun);
+	}
+
+	/// When something begins, if it is to be noted.
+	fn begun(&self) -> Option<Instant> {
+		self.profile.as_ref().map(|_| Instant::now())
+	}
+
+	/// Notes that a stage has been computed since `begun`.
+	fn note(&self, index: usize, begun: Option<Instant>) {
 		if let (Some(profile), Some(begun)) = (&self.profile, begun) {
 			// What fails here is told at the end of the step.
 			let _ = self.exec.settled();
@@ -280,6 +292,7 @@ impl<B: Backend> Runner<B> {
 		if self.range(outputs[0]).is_empty() || matches!(stage.op, Op::Product(_)) && len(inputs[0].0) == 0.0 {
 			return (0.0, 0.0);
 		}
+		let rows = 4.0 * (self.tokens * self.dim) as f64;
 		let bytes = 4.0 * (inputs.iter().map(|(id, _)| len(*id)).sum::<f64>() + outputs.iter().map(|id| len(*id)).sum::<f64>());
 		let AttentionDims { batch, seq, heads, head_dim, .. } = self.attention;
 		// Each query with the keys up to it.
@@ -297,6 +310,9 @@ impl<B: Backend> Runner<B> {
 				let products = if self.plan.stages()[index..].iter().any(|stage| stage.op == Op::LossBack) { 3.0 } else { 1.0 };
 				products * 2.0 * (self.tokens * self.dim) as f64 * self.vocab as f64
 			}
+			// Of the table, the rows of the tokens.
+			Op::Gather => return (0.0, 2.0 * rows),
+			Op::ScatterAdd => return (0.0, 3.0 * rows),
 			_ => 0.0,
 		};
 		(flops, bytes)

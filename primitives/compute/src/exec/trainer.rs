@@ -93,6 +93,11 @@ impl<B: Backend> Trainer<B> {
 		self.state_at().map(|at| self.runner.exec.view(arena, at))
 	}
 
+	/// Parameters, first or second moments, by their place; a copy, where the arena is a device's.
+	pub fn vector<'a>(&self, arena: &'a B::Arena, place: usize) -> Option<Cow<'a, [f32]>> {
+		self.state_at().into_iter().nth(place).map(|at| self.runner.exec.view(arena, at))
+	}
+
 	/// Merkle roots over the tiles of parameters, first and second moments.
 	pub fn state_roots(&self, arena: &B::Arena) -> [Hash; 3] {
 		self.state_at().map(|at| self.runner.exec.tensors_root(arena, self.layout(), at))

@@ -142,7 +142,7 @@ impl Tasks {
 					if cancel.load(Ordering::Relaxed) {
 						halt.store(true, Ordering::Relaxed);
 					} else if config.overlaps && is_wanted() && state.step < steps {
-						left_at = Some(Box::new(state.to_owned()));
+						left_at = state.to_owned().map(Box::new);
 						halt.store(true, Ordering::Relaxed);
 					}
 				};
@@ -163,8 +163,8 @@ impl Tasks {
 				let seconds = started.elapsed().as_secs_f64();
 				let used = used.and_then(|before| Some(processor_time()?.saturating_sub(before).as_secs_f64()));
 				// As if all of the time were that of its threads: what else the process does makes it seem slower, and never faster.
-				// A device's time is nobody else's.
-				let alone = if is_on_cpu { used.map(|used| used / cores as f64) } else { Some(seconds) }.filter(|seconds| *seconds > 0.0);
+				// Audits are computed on the CPU: of that, another device's speed says nothing.
+				let alone = used.filter(|_| is_on_cpu).map(|used| used / cores as f64).filter(|seconds| *seconds > 0.0);
 				let note = |tokens: u64| {
 					reporter.update(|status| {
 						status.tokens = status.tokens.saturating_add(tokens);
