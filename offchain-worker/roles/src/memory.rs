@@ -147,7 +147,7 @@ mod tests {
 
 	#[test]
 	fn beside_a_device_all_but_its_arena_must_fit() {
-		let config = training().0.run.unwrap().view.config;
+		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
 		let needs = Needs::of(&config).unwrap();
 		let least = needs.beside + needs.case;
 		needs.beside_device(Some(least)).unwrap();
