@@ -170,14 +170,22 @@ pub fn bench(
 /// # Errors
 /// [`BenchError`].
 pub fn steps_within(mut engine: Engine, time: Duration) -> Result<f64, BenchError> {
+	let tokens = begin(&mut engine)?;
+	rate(time, |step| engine.train_step(&tokens, u64::from(step), u64::from(step).saturating_add(1)).map(drop)).map_err(BenchError::from)
+}
+
+/// Loads what the first step of a run begins with, and returns tokens of a batch.
+///
+/// # Errors
+/// [`BenchError`].
+pub(crate) fn begin(engine: &mut Engine) -> Result<Vec<u32>, BenchError> {
 	let (model, train) = (engine.model().clone(), engine.train_config().clone());
 	if engine.lacks_model() {
 		// An adapter beside a model of zeros takes as long as beside any other.
 		engine.load_model(&vec![0.0; ParamLayout::new(&model).map_err(SetupError::from).map_err(EngineError::from)?.len()])?;
 	}
 	engine.load(&Checkpoint::genesis(0, &model, &train, engine.exec().threads())?.params)?;
-	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
-	rate(time, |step| engine.train_step(&tokens, u64::from(step), u64::from(step).saturating_add(1)).map(drop)).map_err(BenchError::from)
+	Ok(pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab))
 }
 
 /// Steps a second, as [`steps_within`] says. Each gets its number.
@@ -198,7 +206,7 @@ fn rate<E>(time: Duration, mut step: impl FnMut(u32) -> Result<(), E>) -> Result
 }
 
 /// Tokens that look like nothing in particular: speed does not depend on them.
-pub(crate) fn pseudo_text(length: usize, vocab: u32) -> Vec<u32> {
+fn pseudo_text(length: usize, vocab: u32) -> Vec<u32> {
 	let mut state = 1u32;
 	let mut next = || {
 		state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

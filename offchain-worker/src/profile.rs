@@ -1,13 +1,10 @@
 //! Where the time of a training step goes, beside what this machine can do.
 
-use crate::bench::{pseudo_text, BenchError};
+use crate::bench::{begin, BenchError};
 use neuroshard_compute::exec::{Exec, Spent, StepMemory};
-use neuroshard_graph::{ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_graph::{ModelConfig, TrainConfig};
 use neuroshard_support::hardware;
-use neuroshard_training::{
-	checkpoint::Checkpoint,
-	engine::{Device, Engine, EngineError},
-};
+use neuroshard_training::engine::{Device, Engine, EngineError};
 use std::{
 	fmt,
 	time::{Duration, Instant},
@@ -82,11 +79,7 @@ pub fn profile(
 	let exec = Exec::new(threads).map_err(EngineError::from)?;
 	let (products, copies) = (hardware::measure(&exec, 0).gflops, copy_speed(&exec));
 	let mut engine = Engine::on(device, model, train, threads, Some(memory))?;
-	if engine.lacks_model() {
-		engine.load_model(&vec![0.0; ParamLayout::new(model).map_err(|error| EngineError::Setup(error.into()))?.len()])?;
-	}
-	engine.load(&Checkpoint::genesis(0, model, train, threads)?.params)?;
-	let tokens = pseudo_text(train.batch as usize * (train.seq_len as usize + 1), model.vocab);
+	let tokens = begin(&mut engine)?;
 	engine.train_step(&tokens, 0, 1)?;
 	let mut steps = Vec::new();
 	for step in 1..=u64::from(repetitions) {

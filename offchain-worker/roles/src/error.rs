@@ -259,9 +259,7 @@ impl WorkerError {
 			_ => false,
 		}
 	}
-}
 
-impl WorkerError {
 	/// Returns whether training must end: trying again would not help. What else this worker does goes on.
 	pub(super) fn is_fatal(&self) -> bool {
 		matches!(self, Self::UnknownRun(_) | Self::Stopped | Self::Outdated(_) | Self::Chain(ChainError::Incompatible { .. }))

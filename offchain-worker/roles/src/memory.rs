@@ -144,17 +144,6 @@ fn check(needed: u64, available: Option<u64>) -> Result<(), WorkerError> {
 #[cfg(test)]
 mod tests {
 	use super::*;
-
-	#[test]
-	fn beside_a_device_all_but_its_arena_must_fit() {
-		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
-		let needs = Needs::of(&config).unwrap();
-		let least = needs.beside + needs.case;
-		needs.beside_device(Some(least)).unwrap();
-		assert!(matches!(needs.beside_device(Some(least - 1)), Err(WorkerError::TooLittleMemory { .. })));
-		assert!(needs.participant(Some(least)).is_err());
-		needs.beside_device(None).unwrap();
-	}
 	use crate::participant::decide::plan::tests::training;
 	use neuroshard_training::engine::Engine;
 	use neuroshard_types::{Adapter, ModelConfig, Projections, TrainConfig, F32};
@@ -169,6 +158,17 @@ mod tests {
 		let model = &mut config.model;
 		(model.dim, model.ffn, model.layers, model.heads, model.kv_heads) = (4_096, 10_240, 11, 32, 32);
 		config
+	}
+
+	#[test]
+	fn beside_a_device_all_but_its_arena_must_fit() {
+		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
+		let needs = Needs::of(&config).unwrap();
+		let least = needs.beside + needs.case;
+		needs.beside_device(Some(least)).unwrap();
+		assert!(matches!(needs.beside_device(Some(least - 1)), Err(WorkerError::TooLittleMemory { .. })));
+		assert!(needs.participant(Some(least)).is_err());
+		needs.beside_device(None).unwrap();
 	}
 
 	#[test]

@@ -59,8 +59,6 @@ struct Used {
 	kernels: HashMap<&'static str, Handle<Kernel>>,
 	/// Commands that nobody has waited for, and what they are to do.
 	commands: Vec<(&'static str, Handle<Event>)>,
-	/// Probabilities, and gradients of scores; levels of trees.
-	scratch: [Room; 2],
 	/// The first command that failed. After it there are none.
 	failed: Option<DeviceError>,
 }
@@ -72,8 +70,8 @@ pub struct OpenCl {
 	largest_buffer: u64,
 	memory: u64,
 	used: Mutex<Used>,
-	/// Held by operators that keep something in `scratch`.
-	alone: Mutex<()>,
+	/// Probabilities, and gradients of scores; levels of trees. Held by the operator that keeps something there.
+	scratch: Mutex<[Room; 2]>,
 	queue: Handle<CommandQueue>,
 	program: Handle<Program>,
 	context: Handle<Context>,
@@ -127,24 +125,22 @@ impl OpenCl {
 
 	/// The device with kernels of another text.
 	pub(crate) fn of_text(found: &Found, host: Arc<Exec>, text: &str) -> Result<Self, OpenClError> {
-		let (lacks, name) = (found.lacks(), found.name.clone());
-		if !lacks.is_empty() {
-			return Err(OpenClError::Inexact { name, lacks: lacks.join(", ") });
-		}
+		found.refuse_inexact()?;
+		let name = found.name.clone();
 		let failed = |what| move |error: ClError| OpenClError::Driver { name: found.name.clone(), what, reason: error.to_string() };
 		let context = Context::from_device(&found.device).map_err(failed("make a context"))?;
 		#[allow(deprecated, reason = "the call that devices of every version have")]
 		let queue = CommandQueue::create_default(&context, 0).map_err(failed("make a queue"))?;
 		let program = Program::create_and_build_from_source(&context, text, OPTIONS);
 		let program = program.map_err(|reason| OpenClError::Driver { name: name.clone(), what: "compile the kernels", reason })?;
-		let used = Used { kernels: HashMap::new(), commands: Vec::new(), scratch: [None, None], failed: None };
+		let used = Used { kernels: HashMap::new(), commands: Vec::new(), failed: None };
 		Ok(Self {
 			host,
 			name,
 			largest_buffer: found.largest_buffer,
 			memory: found.memory,
 			used: Mutex::new(used),
-			alone: Mutex::default(),
+			scratch: Mutex::default(),
 			queue: Handle::new(queue),
 			program: Handle::new(program),
 			context: Handle::new(context),
@@ -156,10 +152,10 @@ impl OpenCl {
 		&self.name
 	}
 
-	/// Whether the device has room for an arena of so many bytes, and beside it for what attention of this shape keeps and a sixteenth of all for the rest.
-	pub fn has_room(&self, bytes: u64, attention: &AttentionDims) -> bool {
-		let pair = attention.group().saturating_mul(attention.seq).saturating_mul(attention.seq);
-		let kept = SCRATCH.max(pair).saturating_mul(2 * size_of::<f32>()) as u64;
+	/// Whether the device has room for an arena of so many bytes, and beside it for attention of which a key head has so many `scores` in a sequence, and for
+	/// a sixteenth of all for the rest.
+	pub fn has_room(&self, bytes: u64, scores: u64) -> bool {
+		let kept = scores.max(SCRATCH as u64).saturating_mul(2 * size_of::<f32>() as u64);
 		bytes <= self.largest_buffer && bytes.saturating_add(kept).saturating_add(self.memory / 16) <= self.memory
 	}
 
@@ -265,15 +261,14 @@ impl OpenCl {
 		});
 	}
 
-	/// Whoever holds this has the scratch for itself.
-	fn alone(&self) -> MutexGuard<'_, ()> {
-		self.alone.lock().unwrap_or_else(PoisonError::into_inner)
+	/// What an operator keeps beside the arena, which it has for itself as long as it holds this.
+	fn scratch(&self) -> MutexGuard<'_, [Room; 2]> {
+		self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
-	/// Room for `len` numbers beside the arena.
-	fn scratch(&self, which: usize, len: usize) -> Option<cl_mem> {
-		self.attempt("allocate memory", |used| {
-			let room = &mut used.scratch[which];
+	/// Room for `len` numbers in a part of that.
+	fn room(&self, room: &mut Room, len: usize) -> Option<cl_mem> {
+		self.attempt("allocate memory", |_| {
 			if room.as_ref().is_none_or(|(_, found)| *found < len) {
 				*room = None;
 				// SAFETY: the driver allocates; no pointer of ours is given.
@@ -461,10 +456,10 @@ impl Backend for OpenCl {
 	}
 
 	fn attention_forward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 3], o: At) {
-		let _alone = self.alone();
+		let mut kept = self.scratch();
 		let all = dims.batch * dims.heads * dims.seq;
 		let most = (SCRATCH / dims.seq).clamp(1, all);
-		let Some(scratch) = self.scratch(0, most * dims.seq) else { return };
+		let Some(scratch) = self.room(&mut kept[0], most * dims.seq) else { return };
 		let [q, k, v] = input.each_ref().map(|at| arena.at(at));
 		for first in (0..all).step_by(most) {
 			let rows = most.min(all - first);
@@ -475,12 +470,12 @@ impl Backend for OpenCl {
 	}
 
 	fn attention_backward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 5], gradients: [At; 3]) {
-		let _alone = self.alone();
+		let mut kept = self.scratch();
 		// A key head's queries in all its heads, of a sequence.
 		let (pairs, rows) = (dims.batch * dims.kv_heads, dims.group() * dims.seq);
 		let most = (SCRATCH / (rows * dims.seq)).clamp(1, pairs);
 		let room = most * rows * dims.seq;
-		let (Some(scratch), Some(scores)) = (self.scratch(0, room), self.scratch(1, room)) else { return };
+		let (Some(scratch), Some(scores)) = (self.room(&mut kept[0], room), self.room(&mut kept[1], room)) else { return };
 		let [q, k, v, o, d_o] = input.each_ref().map(|at| arena.at(at));
 		let [dq, dk, dv] = gradients.each_ref().map(|at| arena.at(at));
 		let kept = [Memory(scratch), Memory(scores)];
@@ -544,8 +539,8 @@ impl Backend for OpenCl {
 		if values.is_empty() {
 			return 0.0;
 		}
-		let (_alone, groups) = (self.alone(), values.len().div_ceil(FAN_IN));
-		let (Some(one), Some(other)) = (self.scratch(0, groups), self.scratch(1, groups)) else { return f32::NAN };
+		let (mut kept, groups) = (self.scratch(), values.len().div_ceil(FAN_IN));
+		let (Some(one), Some(other)) = (self.room(&mut kept[0], groups), self.room(&mut kept[1], groups)) else { return f32::NAN };
 		let (mut from, mut first, mut len, mut to) =
 			(arena.buffer.get(), arena.at(&values), values.len(), [one, other].into_iter().cycle());
 		loop {

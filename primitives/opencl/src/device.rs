@@ -120,6 +120,14 @@ impl Found {
 		let compiler = (!self.ready).then_some("that it is available, and a compiler");
 		numbers.chain(groups).chain((self.local < LOCAL).then_some("16 KiB of local memory")).chain(compiler).collect()
 	}
+
+	/// Refuses a device that lacks something.
+	pub(crate) fn refuse_inexact(&self) -> Result<(), OpenClError> {
+		match &self.lacks()[..] {
+			[] => Ok(()),
+			lacks => Err(OpenClError::Inexact { name: self.name.clone(), lacks: lacks.join(", ") }),
+		}
+	}
 }
 
 /// The device with this number, counted from 0, if it promises exact results.
@@ -132,11 +140,8 @@ pub fn found(number: usize) -> Result<Found, OpenClError> {
 		return Err(OpenClError::Unknown { asked: number, found: all.len() });
 	}
 	let found = all.swap_remove(number);
-	let lacks = found.lacks();
-	match lacks.is_empty() {
-		true => Ok(found),
-		false => Err(OpenClError::Inexact { name: found.name.clone(), lacks: lacks.join(", ") }),
-	}
+	found.refuse_inexact()?;
+	Ok(found)
 }
 
 /// The devices of this machine, in the order of their drivers.

@@ -513,6 +513,7 @@ mod tests {
 		assert_eq!(told, known);
 		assert!(told.contains("rounds"), "{told:?}");
 	}
+
 	#[test]
 	fn a_pace_is_a_number_from_1_to_100() {
 		assert_eq!((times("1"), times("2.5"), times("100")), (Ok(1.0), Ok(2.5), Ok(100.0)));

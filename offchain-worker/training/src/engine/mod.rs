@@ -11,8 +11,7 @@ use neuroshard_compute::{
 	exec::{Backend, Exec, ExecError, Profile, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError, Validator},
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 };
-use neuroshard_graph::{Hash, ModelConfig, ParamLayout, TrainConfig};
-use neuroshard_kernels::shape::AttentionDims;
+use neuroshard_graph::{plan::Plan, Hash, ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_opencl::{OpenCl, OpenClError};
 use std::{borrow::Cow, ops::ControlFlow, sync::Arc};
 
@@ -167,13 +166,12 @@ impl Engine {
 			Device::OpenCl(number) => {
 				let backend = Arc::new(OpenCl::new(number, exec.clone())?);
 				backend.verify()?;
-				let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
-				let (batch, seq, heads, kv_heads) = (size(train.batch), size(train.seq_len), size(model.heads), size(model.kv_heads));
-				let attention = AttentionDims { batch, seq, heads, kv_heads, head_dim: size(model.head_dim()) };
-				let validation = u64::try_from(Validator::new(exec.clone(), model, train)?.arena_len()).unwrap_or(u64::MAX);
+				let (seq, group) = (u64::from(train.seq_len), u64::from(model.heads / model.kv_heads.max(1)));
+				let scores = group.saturating_mul(seq).saturating_mul(seq);
+				let validation = Plan::validation(model, train).map_err(SetupError::from)?.arena_len();
 				let fits = |memory: &StepMemory| {
 					let bytes = memory.arena_len(model, train).map(|len| len.max(validation).saturating_mul(4));
-					bytes.is_ok_and(|bytes| backend.has_room(bytes, &attention))
+					bytes.is_ok_and(|bytes| backend.has_room(bytes, scores))
 				};
 				// Where no way fits, the first tells how much is missing.
 				let memory = memory.or_else(|| StepMemory::ways(train).find(fits)).unwrap_or_default();

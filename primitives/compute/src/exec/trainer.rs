@@ -161,7 +161,6 @@ impl<B: Backend> Trainer<B> {
 	pub fn gradients(&mut self, arena: &mut B::Arena, tokens: &[u32]) -> Result<StepOutcome, StepError> {
 		self.runner.load(arena, tokens)?;
 		self.runner.gradients(arena);
-		self.runner.exec.settled()?;
 		let loss = self.runner.scalar(arena, self.runner.job.loss);
 		let square_norm = self.runner.scalar(arena, self.update.square_norm);
 		self.runner.exec.settled()?;

@@ -99,14 +99,6 @@ impl<B: Backend> Validator<B> {
 	}
 }
 
-/// Of an arena in this machine's memory.
-impl Validator {
-	/// Parameters of the model that an adapter is beside, to be set; `None` without an adapter.
-	pub fn model_mut<'a>(&self, arena: &'a mut [f32]) -> Option<&'a mut [f32]> {
-		Some(&mut arena[self.runner.base_range()?])
-	}
-}
-
 #[cfg(test)]
 mod tests {
 	use super::*;
