@@ -3,7 +3,7 @@
 
 use neuroshard_compute::exec::{Exec, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
 use neuroshard_graph::Class;
-use neuroshard_inference::{Adapted, Card, Engine};
+use neuroshard_inference::{Adapted, Card};
 use std::{
 	error::Error,
 	fs,

@@ -1,6 +1,6 @@
 //! Engines, which compute logits: a model on this machine, or a ring of workers.
 
-use neuroshard_compute::exec::{Inference, InferenceError, Input, Output, Pages, Piece};
+use neuroshard_compute::exec::{Decoding, Inference, InferenceError, Input, Output, Pages, Piece};
 use std::sync::Arc;
 
 /// Computes logits. Equal texts get equal bits from every engine.
@@ -31,6 +31,15 @@ pub trait Engine: Send {
 	fn hidden(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError>;
 }
 
+/// Computes a part of a model: an engine, where it is all of it.
+pub trait Part: Engine {
+	/// See [`Inference::pass`].
+	///
+	/// # Errors
+	/// As [`Inference::pass`].
+	fn pass(&mut self, pages: &Pages, pieces: &mut [Piece], input: Input, output: Output) -> Result<&[f32], InferenceError>;
+}
+
 /// Says whether an engine can compute now. Clones share it.
 #[derive(Clone)]
 pub struct Readiness(Arc<dyn Fn() -> bool + Send + Sync>);
@@ -54,7 +63,19 @@ impl Default for Readiness {
 	}
 }
 
-impl Engine for Inference {
+impl<B> Part for Inference<B>
+where
+	B: Decoding<Memory: Send, Weight: Send + Sync, Rows: Send> + Send + Sync + 'static,
+{
+	fn pass(&mut self, pages: &Pages, pieces: &mut [Piece], input: Input, output: Output) -> Result<&[f32], InferenceError> {
+		self.pass(pages, pieces, input, output)
+	}
+}
+
+impl<B> Engine for Inference<B>
+where
+	B: Decoding<Memory: Send, Weight: Send + Sync, Rows: Send> + Send + Sync + 'static,
+{
 	fn vocab(&self) -> usize {
 		self.vocab()
 	}
@@ -71,8 +92,13 @@ impl Engine for Inference {
 		self.page_bytes()
 	}
 
+	fn readiness(&self) -> Readiness {
+		let backend = self.backend().clone();
+		Readiness::new(move || !backend.is_lost())
+	}
+
 	fn pages(&self, limit: usize) -> Pages {
-		Pages::new(limit)
+		self.pages(limit)
 	}
 
 	fn logits(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {

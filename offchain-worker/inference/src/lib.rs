@@ -23,7 +23,7 @@ pub mod text;
 pub use adapter::Adapted;
 pub use chat::{Chat, ChatError, Conversation, Message, Unfit};
 pub use controls::Controls;
-pub use engine::{Engine, Readiness};
+pub use engine::{Engine, Part, Readiness};
 pub use files::FileError;
 pub use folder::{import, Imported};
 pub use model::{Card, Model, ModelError};

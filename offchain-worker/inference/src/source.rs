@@ -1,11 +1,12 @@
 //! Sources of parts of a model.
 
-use neuroshard_compute::exec::{Inference, Stage};
+use super::engine::Part;
+use neuroshard_compute::exec::Stage;
 use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_types::H256;
 use std::{fmt, sync::Arc};
 
-type Load = dyn Fn(&Stage, Class) -> Result<Inference, String> + Send + Sync;
+type Load = dyn Fn(&Stage, Class) -> Result<Box<dyn Part>, String> + Send + Sync;
 
 /// A model whose parts can be loaded. Clones share it.
 #[derive(Clone)]
@@ -24,7 +25,7 @@ impl Source {
 	pub fn new(
 		parameters: H256,
 		config: ModelConfig,
-		load: impl Fn(&Stage, Class) -> Result<Inference, String> + Send + Sync + 'static,
+		load: impl Fn(&Stage, Class) -> Result<Box<dyn Part>, String> + Send + Sync + 'static,
 	) -> Self {
 		Self { parameters, config, class: Class::ExactF32, load: Arc::new(load) }
 	}
@@ -39,7 +40,7 @@ impl Source {
 	///
 	/// # Errors
 	/// In words, what keeps it from being loaded.
-	pub fn load(&self, stage: &Stage) -> Result<Inference, String> {
+	pub fn load(&self, stage: &Stage) -> Result<Box<dyn Part>, String> {
 		(self.load)(stage, self.class)
 	}
 }

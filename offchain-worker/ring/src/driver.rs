@@ -14,8 +14,8 @@ use super::{
 	settle::Computed,
 	span::Span,
 };
-use neuroshard_compute::exec::{GivenUp, Inference, InferenceError, Input, Output, Pages, Piece, Stage, PAGE_TOKENS};
-use neuroshard_inference::{Engine, Readiness, Source};
+use neuroshard_compute::exec::{GivenUp, InferenceError, Input, Output, Pages, Piece, Stage, PAGE_TOKENS};
+use neuroshard_inference::{Engine, Part, Readiness, Source};
 use neuroshard_types::H256;
 use std::{
 	collections::HashMap,
@@ -57,7 +57,7 @@ impl Default for Patience {
 /// A ring of workers, as an engine.
 pub struct Ring {
 	pub(super) source: Source,
-	pub(super) embedding: Inference,
+	pub(super) embedding: Box<dyn Part>,
 	pub(super) spans: Vec<Span>,
 	pub(super) members: Vec<Member>,
 	events: Receiver<(usize, Event)>,

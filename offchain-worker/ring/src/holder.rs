@@ -1,7 +1,8 @@
 //! Holder of a part of a model: it computes it for a driver, and keeps the KV cache of the driver's texts.
 
 use super::message::{by_text, root, wanted_of, Done, Hold, Pass, TextPart};
-use neuroshard_compute::exec::{Inference, InferenceError, Input, Page, Pages, Piece, Sequence, PAGE_TOKENS};
+use neuroshard_compute::exec::{InferenceError, Input, Page, Pages, Piece, Sequence, PAGE_TOKENS};
+use neuroshard_inference::Part;
 use std::{
 	collections::{HashMap, HashSet},
 	sync::Arc,
@@ -10,7 +11,7 @@ use std::{
 
 /// A part of a model, with the KV cache of texts.
 pub(super) struct Holder {
-	inference: Inference,
+	inference: Box<dyn Part>,
 	pages: Pages,
 	/// Pages by their numbers, and how many tokens each has.
 	store: HashMap<u64, (Arc<Page>, usize)>,
@@ -41,9 +42,9 @@ fn size(value: u32) -> usize {
 
 impl Holder {
 	/// Holds what `inference` is, with room for so many pages as `hold` says, and as fit into `memory` bytes.
-	pub(super) fn new(inference: Inference, hold: &Hold, memory: u64) -> Self {
+	pub(super) fn new(inference: Box<dyn Part>, hold: &Hold, memory: u64) -> Self {
 		let fit = usize::try_from(memory).unwrap_or(usize::MAX) / inference.page_bytes().max(1);
-		Self { pages: Pages::new(size(hold.pages).min(fit)), inference, store: HashMap::new(), last: None }
+		Self { pages: inference.pages(size(hold.pages).min(fit)), inference, store: HashMap::new(), last: None }
 	}
 
 	/// Computes a pass, of which `rows` go in.

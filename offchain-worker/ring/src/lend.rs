@@ -1,12 +1,14 @@
 //! The holder's process: it takes streams of drivers, and holds for each what that asks for.
 
 use super::{accounts::member::Tasks, answering::answer, message::Profile};
-use neuroshard_compute::exec::Exec;
+use neuroshard_compute::exec::{Decoding, DeviceError};
+use neuroshard_graph::Class;
 use neuroshard_inference::Source;
 use neuroshard_kernels::shape::Start;
 use neuroshard_network::{Incoming, PeerId};
 use neuroshard_types::AccountId;
 use std::{
+	borrow::BorrowMut,
 	collections::HashSet,
 	time::{Duration, Instant},
 };
@@ -28,24 +30,31 @@ pub struct Lent(Profile);
 
 impl Lent {
 	/// Measures this machine, which lends `memory` bytes to hold parts of `source`.
-	pub fn measured(source: &Source, exec: &Exec, memory: u64) -> Self {
+	///
+	/// # Errors
+	/// [`DeviceError`] of the device that computes.
+	pub fn measured<B: Decoding>(source: &Source, backend: &B, memory: u64) -> Result<Self, DeviceError> {
 		let weights: Vec<f32> = (0..SIDE * SIDE).map(|index| (index % 61) as f32 / 61.0 - 0.5).collect();
-		let packed = exec.pack(SIDE, SIDE, &weights);
-		let fastest = |rows: usize| {
-			let (a, mut c) = (vec![0.5; rows * SIDE], vec![0.0; rows * SIDE]);
+		let weight = backend.weight(Class::ExactF32, SIDE, SIDE, &weights);
+		let mut arena = backend.memory(2 * ROWS * SIDE)?;
+		let arena = arena.borrow_mut();
+		backend.fill(arena, 0..ROWS * SIDE, 0.5);
+		let mut fastest = |rows: usize| {
+			let (at, out, mut quantized) = (0..rows * SIDE, ROWS * SIDE..(ROWS + rows) * SIDE, B::Rows::default());
 			let (began, mut fastest) = (Instant::now(), f64::INFINITY);
 			while began.elapsed() < MEASURED {
 				let begin = Instant::now();
-				exec.matmul_packed(&a, &packed, &mut c, Start::Zero);
+				backend.multiply(arena, (at.clone(), SIDE), &[(&weight, out.clone())], &mut quantized, Start::Zero);
+				backend.settled()?;
 				fastest = fastest.min(begin.elapsed().as_secs_f64());
 			}
-			fastest
+			Ok::<_, DeviceError>(fastest)
 		};
 		let matrix = (SIDE * SIDE) as f64;
 		// Rates of machines are far below 2^53.
-		let bandwidth = (matrix * size_of::<f32>() as f64 / fastest(1)) as u64;
-		let flops = (2.0 * ROWS as f64 * matrix / fastest(ROWS)) as u64;
-		Self(Profile { parameters: source.parameters, memory, bandwidth: bandwidth.max(1), flops: flops.max(1), account: None })
+		let bandwidth = (matrix * size_of::<f32>() as f64 / fastest(1)?) as u64;
+		let flops = (2.0 * ROWS as f64 * matrix / fastest(ROWS)?) as u64;
+		Ok(Self(Profile { parameters: source.parameters, memory, bandwidth: bandwidth.max(1), flops: flops.max(1), account: None }))
 	}
 
 	/// The same, for an account of the chain, which can be on offers of drivers.

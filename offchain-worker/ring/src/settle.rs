@@ -6,7 +6,8 @@ use super::{
 	history::Tellers,
 	message::{by_text, root, wanted_of, Kind, TextPart},
 };
-use neuroshard_compute::exec::{Inference, InferenceError, Input, Output, Pages, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_compute::exec::{InferenceError, Input, Output, Piece, Sequence, Stage, Wanted, PAGE_TOKENS};
+use neuroshard_inference::Part;
 use neuroshard_types::H256;
 use std::collections::{BTreeSet, HashMap};
 
@@ -133,7 +134,7 @@ impl Ring {
 		let last = *text.pages.last().ok_or("a text without pages")?;
 		let (_, tokens) = self.history.text(last).ok_or("a text whose beginning is not known")?;
 		let width = self.embedding.dim().max(1);
-		let mut rows = through(&mut self.embedding, &tokens, None)?;
+		let mut rows = through(&mut *self.embedding, &tokens, None)?;
 		let mut entering = vec![Vec::new()];
 		// One layer at a time: the driver need not have room for more.
 		for before in 0..span {
@@ -157,7 +158,7 @@ impl Ring {
 			rows = self.after(layer, tokens, rows)?;
 		}
 		let mut own = self.source.load(&Stage { embedding: false, layers: last..hold.layers.end, head: hold.head })?;
-		let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
+		let (pages, mut sequence) = (own.pages(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
 		let (mut rows, mut out) = (&rows[..], H256::default());
 		let portions = tokens[..first].chunks(PORTION).map(|portion| (portion, Wanted::Nothing, Kind::Rows));
 		for (portion, wanted, kind) in portions.chain([(&tokens[first..], wanted_of(text.wanted), kind)]) {
@@ -172,7 +173,7 @@ impl Ring {
 	/// Computes a layer on the rows of a text.
 	fn after(&self, layer: usize, tokens: &[u32], rows: Vec<f32>) -> Result<Vec<f32>, String> {
 		let mut layer = self.source.load(&Stage { embedding: false, layers: layer..layer.saturating_add(1), head: false })?;
-		through(&mut layer, tokens, Some(&rows))
+		through(&mut *layer, tokens, Some(&rows))
 	}
 
 	/// A member has told wrong rows, although it was given right ones.
@@ -207,9 +208,9 @@ fn hashes(rows: &[f32], width: usize) -> Vec<H256> {
 }
 
 /// Computes a part of the model on the rows of a text; without rows, on its tokens.
-fn through(part: &mut Inference, tokens: &[u32], rows: Option<&[f32]>) -> Result<Vec<f32>, String> {
+fn through(part: &mut dyn Part, tokens: &[u32], rows: Option<&[f32]>) -> Result<Vec<f32>, String> {
 	let width = part.dim();
-	let (pages, mut sequence) = (Pages::new(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
+	let (pages, mut sequence) = (part.pages(tokens.len().div_ceil(PAGE_TOKENS)), Sequence::default());
 	let mut out = Vec::with_capacity(tokens.len().saturating_mul(width));
 	for (index, tokens) in tokens.chunks(PORTION).enumerate() {
 		let first = index * PORTION;

@@ -13,7 +13,7 @@ use super::{
 };
 use neuroshard_compute::exec::{Exec, Inference, InferenceError, Piece, Sequence, Wanted};
 use neuroshard_graph::{Class, ModelConfig};
-use neuroshard_inference::{Engine, Source};
+use neuroshard_inference::{Engine, Part, Source};
 use neuroshard_training::{checkpoint::Checkpoint, presets};
 use neuroshard_types::H256;
 use proptest::prelude::*;
@@ -46,7 +46,8 @@ fn source_in(class: Class) -> Source {
 	params.iter_mut().enumerate().for_each(|(index, value)| *value *= 3.0 + (index % 11) as f32 * 0.1);
 	let config = model.clone();
 	Source::new(H256::repeat_byte(1), model, move |stage, class| {
-		Inference::in_class(Arc::new(Exec::new(1).unwrap()), &config, &params, stage, class).map_err(|error| error.to_string())
+		let part = Inference::in_class(Arc::new(Exec::new(1).unwrap()), &config, &params, stage, class).map_err(|error| error.to_string());
+		part.map(|part| -> Box<dyn Part> { Box::new(part) })
 	})
 	.in_class(class)
 }

@@ -33,6 +33,8 @@ pub(super) struct Check {
 	/// Adapter beside the model that the answer was asked of, in a folder as `export` and PEFT write it.
 	#[arg(long, value_name = "DIR")]
 	adapter: Option<PathBuf>,
+	#[command(flatten)]
+	device: super::device::DeviceOption,
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
@@ -42,9 +44,10 @@ impl Check {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
 		let transcript = read(&self.receipt)?;
 		let signed = transcript.validate()?;
-		let (class, threads) = (transcript.receipt.class, hardware::threads(self.threads));
+		let class = transcript.receipt.class;
+		let computes = local::Computes::new(self.device.device()?, hardware::threads(self.threads))?;
 		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
-		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), class, threads)?;
+		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), class, &computes)?;
 		let (parameters, usable) = (adapter.as_ref().map_or(model.root, |adapter| adapter.root), model.usable());
 		let text = &model.text;
 		let known = Known { parameters, adapter: adapter.as_ref(), class, usable, ends: &|token| text.is_end(token) };

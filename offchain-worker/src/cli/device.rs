@@ -1,4 +1,4 @@
-//! `--device`: what trains, and what there is on this machine.
+//! `--device`: what computes, and what there is on this machine.
 
 use super::CliError;
 use clap::Args;
@@ -6,11 +6,11 @@ use neuroshard_opencl::{devices, found, Found};
 use neuroshard_training::engine::{Device, EngineError};
 use std::str::FromStr;
 
-/// What trains.
+/// What computes.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct DeviceOption {
-	/// What takes inner steps and measures losses: `cpu`, `opencl:N` for the device of that number that `doctor` lists, or `auto` for the first GPU that
-	/// promises exact results, and the CPU where there is none. Whether it keeps that is checked before it computes anything.
+	/// What computes: `cpu`, `opencl:N` for the device of that number that `doctor` lists, or `auto` for the first GPU that promises exact results, and the
+	/// CPU where there is none. Whether it keeps that is checked before it computes anything; if it does not, the CPU computes.
 	#[arg(long, value_name = "DEVICE", default_value = "cpu")]
 	device: Choice,
 }

@@ -37,6 +37,8 @@ pub(super) struct Eval {
 	/// How parameters are held and multiplied, as in `serve`.
 	#[arg(long, value_enum, default_value_t = Arithmetic::F32)]
 	class: Arithmetic,
+	#[command(flatten)]
+	device: super::device::DeviceOption,
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
@@ -48,8 +50,8 @@ impl Eval {
 		let text = self.text.as_ref().map(read).transpose()?;
 		let questions = self.choices.as_ref().map(|path| questions(&read(path)?)).transpose()?;
 		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
-		let threads = hardware::threads(self.threads);
-		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), self.class.into(), threads)?;
+		let computes = local::Computes::new(self.device.device()?, hardware::threads(self.threads))?;
+		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), self.class.into(), &computes)?;
 		let adapter = adapter.as_ref();
 		let name = adapter.map_or(model.name.clone(), |adapter| format!("{} with {}", model.name, adapter.name));
 		if let Some(text) = text {

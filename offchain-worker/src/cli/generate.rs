@@ -31,6 +31,8 @@ pub(super) struct Generate {
 	/// Seed of the random choices.
 	#[arg(long, default_value_t = 0)]
 	seed: u64,
+	#[command(flatten)]
+	device: super::device::DeviceOption,
 	/// Threads.
 	#[arg(long, value_parser = super::parse::threads)]
 	threads: Option<usize>,
@@ -38,9 +40,9 @@ pub(super) struct Generate {
 
 impl Generate {
 	pub(super) fn run(self, common: &Common) -> Result<u8, CliError> {
-		let threads = hardware::threads(self.threads);
+		let computes = local::Computes::new(self.device.device()?, hardware::threads(self.threads))?;
 		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
-		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), Class::ExactF32, threads)?;
+		let (mut model, adapter) = local::with_adapter(&common.base()?, which, self.adapter.as_deref(), Class::ExactF32, &computes)?;
 		let sampling = Sampling { temperature: self.temperature, seed: self.seed, ..Sampling::default() };
 		let text = generate(&mut model, adapter.as_ref(), &self.prompt, self.max_tokens, &sampling)?;
 		println!("{}{}", self.prompt, printable(&text));

@@ -9,7 +9,6 @@ use super::{
 };
 use clap::Args;
 use neuroshard_chain_client::keys::network_seed;
-use neuroshard_compute::exec::Exec;
 use neuroshard_network::{keypair_from_secret, Multiaddr, PeerId};
 use neuroshard_ring::{
 	accounts::{
@@ -45,6 +44,8 @@ pub(super) struct Hold {
 	/// Memory for parameters and KV cache, in MiB; half of what is free if not given.
 	#[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
 	memory: Option<u32>,
+	#[command(flatten)]
+	device: super::device::DeviceOption,
 	/// Threads.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
@@ -72,12 +73,15 @@ impl Hold {
 			}
 		};
 		let which = local::Which { folder: self.model.as_deref(), run: self.run, context: None };
-		let (card, source) = local::card(&base, which, threads)?;
+		let computes = local::Computes::new(self.device.device()?, threads)?;
+		let (card, source) = local::card(&base, which, &computes)?;
 		let memory = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
 		let memory = memory.or_else(|| hardware::available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
-		let exec = Exec::new(threads).map_err(neuroshard_inference::ModelError::from)?;
-		let lent = Lent::measured(&source, &exec, memory);
-		drop(exec);
+		let lent = match computes.device() {
+			Some(device) => Lent::measured(&source, &**device, memory.min(device.memory())),
+			None => Lent::measured(&source, computes.exec(), memory),
+		};
+		let lent = lent.map_err(|error| CliError::Invalid(error.to_string()))?;
 		let ports = Ports::read(&base);
 		let (streams, incoming, bound, task) = ports.listen(keypair, self.listen.clone(), &stop).await?;
 		if let Err(error) = ports.keep(&self.listen, &bound) {

@@ -1,14 +1,18 @@
 //! The newest checkpoint in the base folder, for commands that need no chain.
 
 use super::CliError;
-use neuroshard_compute::exec::{Exec, Stage};
+use neuroshard_compute::exec::{Decoding, Exec, InferenceError, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{tiles, Class, ParamLayout};
-use neuroshard_inference::{Adapted, Card, Model, ModelError, Parameters, Source};
+use neuroshard_inference::{Adapted, Card, Model, ModelError, Parameters, ParametersError, Part, Source};
+use neuroshard_opencl::OpenCl;
 use neuroshard_provider::Served;
 use neuroshard_roles::{read_adapter, read_model, read_tokenizer};
 use neuroshard_store::read_blob;
-use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
+use neuroshard_training::{
+	checkpoint::{checkpoint_folder, Checkpoint},
+	engine::Device,
+};
 use neuroshard_types::{Adapter, ModelConfig, RunId, H256};
 use std::{
 	path::{Path, PathBuf},
@@ -45,22 +49,79 @@ impl FromStr for NamedAdapter {
 	}
 }
 
+/// What computes parts of models: threads of this machine, or a device.
+#[derive(Clone)]
+pub(super) struct Computes {
+	exec: Arc<Exec>,
+	device: Option<Arc<OpenCl>>,
+}
+
+impl Computes {
+	/// That device, if it computes the bits of the CPU, with `threads` threads beside it; else these threads alone.
+	///
+	/// # Errors
+	/// [`CliError`] for threads that cannot be started.
+	pub(super) fn new(device: Device, threads: usize) -> Result<Self, CliError> {
+		let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
+		let verified = |number| {
+			let device = Arc::new(OpenCl::new(number, exec.clone())?);
+			device.verify().map(|()| device)
+		};
+		let device = match device {
+			Device::Cpu => None,
+			Device::OpenCl(number) => verified(number).inspect_err(|error| tracing::error!("{error}; the CPU computes in its place")).ok(),
+		};
+		Ok(Self { exec, device })
+	}
+
+	/// The device, if it has not failed.
+	pub(super) fn device(&self) -> Option<&Arc<OpenCl>> {
+		self.device.as_ref().filter(|device| !device.is_lost())
+	}
+
+	/// The threads.
+	pub(super) fn exec(&self) -> &Exec {
+		&self.exec
+	}
+
+	/// Loads a part. Where a device has no room for it, or fails, the CPU computes; so it does what has no layers.
+	fn load(&self, parameters: &Parameters, model: &ModelConfig, stage: &Stage, class: Class) -> Result<Box<dyn Part>, String> {
+		if let Some(device) = self.device().filter(|_| !stage.layers.is_empty()) {
+			match parameters.load(device.clone(), model, stage, class) {
+				Err(ParametersError::Inference(InferenceError::Device(error))) => {
+					tracing::error!("{}: {error}; the CPU computes in its place", device.name());
+				}
+				loaded => return loaded.map(boxed).map_err(|error| error.to_string()),
+			}
+		}
+		parameters.load(self.exec.clone(), model, stage, class).map(boxed).map_err(|error| error.to_string())
+	}
+}
+
+fn boxed(part: impl Part + 'static) -> Box<dyn Part> {
+	Box::new(part)
+}
+
 /// A model and what can be beside it, ready to answer.
 pub(super) fn with_adapters(
 	base: &Path,
 	which: Which,
 	adapters: &[NamedAdapter],
 	class: Class,
-	threads: usize,
+	computes: &Computes,
 ) -> Result<(Model, Vec<Adapted>), CliError> {
-	let (card, source) = card(base, which, threads)?;
+	if let (Some(device), false) = (computes.device(), adapters.is_empty()) {
+		let words = format!("{} computes no adapters: leave --device or the adapter out", device.name());
+		return Err(CliError::Invalid(words));
+	}
+	let (card, source) = card(base, which, computes)?;
 	// Packing an adapter is little work, and there may be none.
 	let exec = Exec::new(1).map_err(ModelError::from)?;
 	let read = |adapter: &NamedAdapter| Adapted::of_folder(adapter.name.clone(), &adapter.folder, &source.config, card.root, &exec);
 	let adapters = adapters.iter().map(read).collect::<Result<_, _>>().map_err(ModelError::from)?;
 	let stage = Stage::whole(usize::try_from(source.config.layers).unwrap_or(usize::MAX));
 	let engine = source.in_class(class).load(&stage).map_err(CliError::Invalid)?;
-	Ok((card.with(class, Box::new(engine)), adapters))
+	Ok((card.with(class, engine), adapters))
 }
 
 /// As [`with_adapters`], with the adapter in one folder at most, which has no name.
@@ -69,16 +130,17 @@ pub(super) fn with_adapter(
 	which: Which,
 	adapter: Option<&Path>,
 	class: Class,
-	threads: usize,
+	computes: &Computes,
 ) -> Result<(Model, Option<Adapted>), CliError> {
 	let adapter = adapter.map(|folder| NamedAdapter { name: folder.display().to_string(), folder: folder.into() });
-	let (model, mut adapters) = with_adapters(base, which, adapter.as_slice(), class, threads)?;
+	let (model, mut adapters) = with_adapters(base, which, adapter.as_slice(), class, computes)?;
 	Ok((model, adapters.pop()))
 }
 
 /// What is known of a model before its parameters are read, and where these come from.
-pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, Source), CliError> {
+pub(super) fn card(base: &Path, which: Which, computes: &Computes) -> Result<(Card, Source), CliError> {
 	let Which { folder, run, context } = which;
+	let threads = computes.exec.threads();
 	let (card, mut config, parameters) = match folder {
 		Some(folder) => Card::of_folder(folder, threads)?,
 		None => {
@@ -90,12 +152,11 @@ pub(super) fn card(base: &Path, which: Which, threads: usize) -> Result<(Card, S
 			(card, config, parameters)
 		}
 	};
-	let exec = Arc::new(Exec::new(threads).map_err(ModelError::from)?);
 	if let Some(context) = context {
 		config.max_seq = longest(context, config.max_seq)?;
 	}
-	let model = config.clone();
-	let load = move |stage: &Stage, class| parameters.load(exec.clone(), &model, stage, class).map_err(|error| error.to_string());
+	let (model, computes) = (config.clone(), computes.clone());
+	let load = move |stage: &Stage, class| computes.load(&parameters, &model, stage, class);
 	let source = Source::new(card.root, config, load);
 	Ok((card, source))
 }
@@ -214,6 +275,8 @@ fn missing(base: &Path, run: Option<RunId>) -> CliError {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_graph::sampler::Sampling;
+	use neuroshard_inference::generate::generate;
 	use neuroshard_training::presets;
 
 	#[test]
@@ -223,6 +286,33 @@ mod tests {
 			let error = find(base.path(), run, 1).map(drop).unwrap_err();
 			assert!(error.to_string().contains("neuroshard-worker run"), "{error}");
 		}
+	}
+
+	#[test]
+	fn a_device_writes_the_text_of_the_cpu_takes_no_adapters_and_is_replaced_if_it_is_not_there() {
+		let base = tempfile::tempdir().unwrap();
+		let folder = checkpoint_folder(base.path(), 3);
+		std::fs::create_dir_all(&folder).unwrap();
+		let (model, train) = presets::tiny();
+		let checkpoint = Checkpoint::genesis(3, &model, &train, 1).unwrap();
+		checkpoint.save(&folder, &ParamLayout::new(&model).unwrap()).unwrap();
+		neuroshard_roles::keep_model(&folder, &model).unwrap();
+		neuroshard_roles::keep_tokenizer(&folder, &Tokenizer::bytes()).unwrap();
+		let write = |computes: &Computes, class| {
+			let (mut model, _) = with_adapter(base.path(), Which::default(), None, class, computes).unwrap();
+			let sampling = Sampling { temperature: 3.0, ..Sampling::default() };
+			generate(&mut model, None, "The device and the CPU ", 60, &sampling).unwrap()
+		};
+		let [cpu, device, absent] = [Device::Cpu, Device::OpenCl(0), Device::OpenCl(99)].map(|device| Computes::new(device, 1).unwrap());
+		assert_eq!([&cpu, &device, &absent].map(|computes| computes.device().is_some()), [false, true, false]);
+		for class in [Class::ExactF32, Class::ExactInt8] {
+			let text = write(&cpu, class);
+			assert!(!text.is_empty());
+			assert_eq!((write(&device, class), write(&absent, class)), (text.clone(), text));
+		}
+		let adapter = NamedAdapter { name: "a".into(), folder: base.path().into() };
+		let refused = with_adapters(base.path(), Which::default(), &[adapter], Class::ExactF32, &device).err().unwrap().to_string();
+		assert!(refused.contains("leave --device or the adapter out"), "{refused}");
 	}
 
 	#[test]

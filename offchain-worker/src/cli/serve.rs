@@ -114,6 +114,8 @@ pub(super) struct Serve<C: Conducts> {
 	/// No speculative decoding: do not draft tokens from what a text has said before. It changes no answer, only how fast it comes.
 	#[arg(long)]
 	no_lookup: bool,
+	#[command(flatten)]
+	device: super::device::DeviceOption,
 	/// Threads.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
@@ -181,17 +183,18 @@ impl<C: Conducts> Serve<C> {
 	/// Serves until `stop` is cancelled; as a provider, with what that keeps.
 	async fn serve(&self, common: &Common, threads: usize, mut kept: Option<&mut Kept>, stop: &CancellationToken) -> Result<u8, CliError> {
 		let class = self.class.into();
+		let computes = local::Computes::new(self.device.device()?, threads)?;
 		let registered = match &kept {
 			Some(kept) => Some(self.registered(kept)?),
 			None => None,
 		};
 		let (mut model, adapters, ring) = match self.ring.is_empty() {
 			true => {
-				let (model, adapters) = local::with_adapters(&common.base()?, self.which(), &self.adapter, class, threads)?;
+				let (model, adapters) = local::with_adapters(&common.base()?, self.which(), &self.adapter, class, &computes)?;
 				(model, adapters, None)
 			}
 			false => {
-				let (model, started) = self.ring(common, threads, registered.as_ref(), stop).await?;
+				let (model, started) = self.ring(common, &computes, registered.as_ref(), stop).await?;
 				(model, Vec::new(), Some(started))
 			}
 		};
@@ -390,7 +393,7 @@ impl<C: Conducts> Serve<C> {
 	async fn ring(
 		&self,
 		common: &Common,
-		threads: usize,
+		computes: &local::Computes,
 		registered: Option<&Registered>,
 		stop: &CancellationToken,
 	) -> Result<(Model, Around), CliError> {
@@ -402,7 +405,7 @@ impl<C: Conducts> Serve<C> {
 		}
 		let base = common.base()?;
 		create_base(&base)?;
-		let (card, source) = local::card(&base, self.which(), threads)?;
+		let (card, source) = local::card(&base, self.which(), computes)?;
 		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
 		let (streams, _, _, _) = Streams::start(keypair, Vec::new(), stop.clone()).await?;
 		println!("this driver is {}", streams.local());

@@ -27,7 +27,10 @@ use std::{
 	collections::HashMap,
 	ffi::c_void,
 	ptr,
-	sync::{Arc, Mutex, MutexGuard, PoisonError},
+	sync::{
+		atomic::{AtomicU64, Ordering},
+		Arc, Mutex, MutexGuard, PoisonError,
+	},
 };
 
 const SOURCE: &str = include_str!("kernels.cl");
@@ -35,12 +38,12 @@ const SOURCE: &str = include_str!("kernels.cl");
 const OPTIONS: &str = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
 /// Work-items of a group where each has a lane of a sum, and where they share a row of attention.
 const LANES: usize = 16;
-const ROW: usize = 64;
+pub(crate) const ROW: usize = 64;
 /// Outputs of a product that a group has on a side, and work-items.
-const SIDE: usize = 64;
-const ITEMS: usize = 16;
+pub(crate) const SIDE: usize = 64;
+pub(crate) const ITEMS: usize = 16;
 /// Numbers of attention that are kept at a time, in each of two buffers; more if a key head has more.
-const SCRATCH: usize = 16 << 20;
+pub(crate) const SCRATCH: usize = 16 << 20;
 
 /// Memory of a device that plans are executed in.
 pub struct Arena {
@@ -49,10 +52,10 @@ pub struct Arena {
 }
 
 /// A table on a device; none if that failed.
-pub struct Table(Option<Handle<Buffer<f32>>>);
+pub struct Table(pub(crate) Option<Handle<Buffer<f32>>>);
 
 /// A buffer, and how much it holds.
-type Room = Option<(Handle<Buffer<f32>>, usize)>;
+pub(crate) type Room = Option<(Handle<Buffer<f32>>, usize)>;
 
 /// What is used by one operator at a time.
 struct Used {
@@ -69,17 +72,19 @@ pub struct OpenCl {
 	name: String,
 	largest_buffer: u64,
 	memory: u64,
+	/// Bytes of weights that were loaded.
+	weights: AtomicU64,
 	used: Mutex<Used>,
 	/// Probabilities, and gradients of scores; levels of trees. Held by the operator that keeps something there.
 	scratch: Mutex<[Room; 2]>,
 	queue: Handle<CommandQueue>,
 	program: Handle<Program>,
-	context: Handle<Context>,
+	pub(crate) context: Handle<Context>,
 }
 
 /// An argument of a kernel.
 #[derive(Clone, Copy)]
-enum Argument {
+pub(crate) enum Argument {
 	Memory(cl_mem),
 	Offset(u64),
 	Number(u32),
@@ -93,11 +98,11 @@ use Argument::{Float, Memory, Number, Offset};
 /// # Panics
 /// Beyond what a kernel counts to: no run has such.
 #[expect(clippy::expect_used, reason = "plans have bounds, which are checked before they are executed")]
-fn number(value: usize) -> Argument {
+pub(crate) fn number(value: usize) -> Argument {
 	Number(u32::try_from(value).expect("sizes of operators are below 2^32"))
 }
 
-fn existing(start: Start) -> Argument {
+pub(crate) fn existing(start: Start) -> Argument {
 	Number(u32::from(start == Start::Existing))
 }
 
@@ -139,6 +144,7 @@ impl OpenCl {
 			name,
 			largest_buffer: found.largest_buffer,
 			memory: found.memory,
+			weights: AtomicU64::new(0),
 			used: Mutex::new(used),
 			scratch: Mutex::default(),
 			queue: Handle::new(queue),
@@ -157,6 +163,28 @@ impl OpenCl {
 	pub fn has_room(&self, bytes: u64, scores: u64) -> bool {
 		let kept = scores.max(SCRATCH as u64).saturating_mul(2 * size_of::<f32>() as u64);
 		bytes <= self.largest_buffer && bytes.saturating_add(kept).saturating_add(self.memory / 16) <= self.memory
+	}
+
+	/// Notes that so many bytes of weights stay.
+	pub(crate) fn keep_bytes(&self, bytes: u64) {
+		self.weights.fetch_add(bytes, Ordering::Relaxed);
+	}
+
+	/// Bytes that pages may take: those of a buffer, and what weights, attention and a sixteenth for the rest leave.
+	pub(crate) fn room_for_pages(&self) -> u64 {
+		let taken =
+			self.weights.load(Ordering::Relaxed).saturating_add((SCRATCH * 2 * size_of::<f32>()) as u64).saturating_add(self.memory / 16);
+		self.memory.saturating_sub(taken).min(self.largest_buffer)
+	}
+
+	/// Whether a command has failed.
+	pub(crate) fn has_failed(&self) -> bool {
+		self.used().failed.is_some()
+	}
+
+	/// Bytes of its memory that models may take.
+	pub fn memory(&self) -> u64 {
+		self.memory - self.memory / 16
 	}
 
 	/// What computes beside it.
@@ -198,7 +226,7 @@ impl OpenCl {
 	}
 
 	/// Launches a kernel on `global` work-items, in groups of `local`.
-	fn launch<const N: usize>(&self, name: &'static str, global: [usize; N], local: Option<[usize; N]>, arguments: &[Argument]) {
+	pub(crate) fn launch<const N: usize>(&self, name: &'static str, global: [usize; N], local: Option<[usize; N]>, arguments: &[Argument]) {
 		if global.contains(&0) {
 			return;
 		}
@@ -228,7 +256,7 @@ impl OpenCl {
 	}
 
 	/// A kernel on elements or columns, one a work-item.
-	fn each(&self, name: &'static str, items: usize, arguments: &[Argument]) {
+	pub(crate) fn each(&self, name: &'static str, items: usize, arguments: &[Argument]) {
 		self.launch(name, [items], None, arguments);
 	}
 
@@ -238,7 +266,7 @@ impl OpenCl {
 	}
 
 	/// A copy of `values` on the device; `None` also if there are none.
-	fn upload<T: Copy>(&self, values: &[T]) -> Option<Handle<Buffer<T>>> {
+	pub(crate) fn upload<T: Copy>(&self, values: &[T]) -> Option<Handle<Buffer<T>>> {
 		let from = values.as_ptr().cast::<c_void>().cast_mut();
 		if values.is_empty() {
 			return None;
@@ -261,22 +289,33 @@ impl OpenCl {
 		});
 	}
 
+	/// A product in f32 of two operands, each memory and offset, into a third.
+	pub(crate) fn multiply_tiles(&self, name: &'static str, operands: &[Argument; 6], dims: MatDims, segment: usize, start: Start) {
+		let MatDims { m, n, k } = dims;
+		let shape = [number(m), number(n), number(k), number(segment), existing(start)];
+		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
+		self.launch(name, groups, Some([ITEMS, ITEMS]), &[&operands[..], &shape].concat());
+	}
+
 	/// What an operator keeps beside the arena, which it has for itself as long as it holds this.
-	fn scratch(&self) -> MutexGuard<'_, [Room; 2]> {
+	pub(crate) fn scratch(&self) -> MutexGuard<'_, [Room; 2]> {
 		self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
+	/// Memory for `len` values, at least one.
+	pub(crate) fn buffer<T>(&self, len: usize) -> Option<Handle<Buffer<T>>> {
+		// SAFETY: the driver allocates; no pointer of ours is given.
+		let made = |_: &mut Used| unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) };
+		self.attempt("allocate memory", made).map(Handle::new)
+	}
+
 	/// Room for `len` numbers in a part of that.
-	fn room(&self, room: &mut Room, len: usize) -> Option<cl_mem> {
-		self.attempt("allocate memory", |_| {
-			if room.as_ref().is_none_or(|(_, found)| *found < len) {
-				*room = None;
-				// SAFETY: the driver allocates; no pointer of ours is given.
-				let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len, ptr::null_mut())? };
-				*room = Some((Handle::new(buffer), len));
-			}
-			room.as_ref().map(|(buffer, _)| buffer.get()).ok_or(ClError(0))
-		})
+	pub(crate) fn room(&self, room: &mut Room, len: usize) -> Option<cl_mem> {
+		if room.as_ref().is_none_or(|(_, found)| *found < len) {
+			*room = None;
+			*room = Some((self.buffer(len)?, len));
+		}
+		room.as_ref().map(|(buffer, _)| buffer.get())
 	}
 }
 
@@ -363,7 +402,8 @@ impl Backend for OpenCl {
 	fn embedding_gather(&self, arena: &mut Arena, table: At, dim: usize, ids: &[u32], out: At) {
 		check(ids, table.len() / dim.max(1));
 		let Some(ids) = self.upload(ids) else { return };
-		self.each("gather", out.len(), &[arena.memory(), arena.at(&table), Memory(ids.get()), arena.at(&out), number(dim)]);
+		let from = [arena.memory(), arena.memory(), arena.at(&table)];
+		self.each("gather", out.len(), &[&from[..], &[Memory(ids.get()), arena.at(&out), number(dim)]].concat());
 	}
 
 	fn embedding_scatter_add(&self, arena: &mut Arena, dy: At, dim: usize, ids: &[u32], grad: At) {
@@ -439,20 +479,15 @@ impl Backend for OpenCl {
 	}
 
 	fn product(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
-		let MatDims { m, n, k } = dims;
+		let k = dims.k;
 		let (name, segment) = match kind {
 			Product::Nt => ("matmul_nt", k),
 			Product::Nn => ("matmul_nn", k),
 			Product::Tn => ("matmul_tn", SEGMENT),
-			Product::Int8 => {
-				self.attempt::<()>("multiply in 8 bits", |_| Err(ClError(0)));
-				return;
-			}
+			Product::Int8 => return self.quantized_product(arena, dims, [a, b], c, start),
 		};
-		let operands = [arena.memory(), arena.at(&a), arena.at(&b), arena.at(&c)];
-		let shape = [number(m), number(n), number(k), number(segment), existing(start)];
-		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch(name, groups, Some([ITEMS, ITEMS]), &[&operands[..], &shape].concat());
+		let operands = [arena.memory(), arena.at(&a), arena.memory(), arena.at(&b), arena.memory(), arena.at(&c)];
+		self.multiply_tiles(name, &operands, dims, segment, start);
 	}
 
 	fn attention_forward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 3], o: At) {
@@ -565,7 +600,12 @@ impl Backend for OpenCl {
 }
 
 impl Arena {
-	fn memory(&self) -> Argument {
+	/// Its memory.
+	pub(crate) fn handle(&self) -> cl_mem {
+		self.buffer.get()
+	}
+
+	pub(crate) fn memory(&self) -> Argument {
 		Memory(self.buffer.get())
 	}
 
@@ -573,7 +613,7 @@ impl Arena {
 	///
 	/// # Panics
 	/// If it does not lie within the arena: kernels do not look.
-	fn at(&self, at: &At) -> Argument {
+	pub(crate) fn at(&self, at: &At) -> Argument {
 		assert!(at.start <= at.end && at.end <= self.len, "operand");
 		// No wider than 64 bits.
 		Offset(at.start as u64)
@@ -581,7 +621,7 @@ impl Arena {
 }
 
 /// Panics if one of `ids` is not below `end`, as the CPU does.
-fn check(ids: &[u32], end: usize) {
+pub(crate) fn check(ids: &[u32], end: usize) {
 	assert!(ids.iter().all(|id| usize::try_from(*id).is_ok_and(|id| id < end)), "identifier");
 }
 

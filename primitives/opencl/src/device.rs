@@ -37,10 +37,12 @@ pub enum OpenClError {
 		lacks: String,
 	},
 	/// A device that promises what it does not keep.
-	#[error("{name} computes other bits than the CPU in a step of a {family} model: its driver is at fault, and work from it would be judged wrong")]
+	#[error("{name} computes other bits than the CPU in {what} of a {family} model: its driver is at fault, and work from it would be judged wrong")]
 	Wrong {
 		/// The device.
 		name: String,
+		/// What it computed.
+		what: &'static str,
 		/// Family of the model.
 		family: String,
 	},

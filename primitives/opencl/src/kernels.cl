@@ -2,7 +2,8 @@
 // neuroshard_kernels::scalar; constants come from there, in front of this text. What work-items share is sums that are complete, never partial ones of one
 // chain.
 //
-// Offsets are elements of the arena. Groups have 16 work-items where each has a lane of a sum, 64 where they share a row of attention, and 16 x 16 in products.
+// Offsets are elements of the arena, or of the memory that stands before them. Groups have 16 work-items where each has a lane of a sum, 64 where they share a
+// row of attention, and 16 x 16 in products.
 
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -140,9 +141,9 @@ __kernel void rope(__global float *arena, ulong x, __global const float *cosines
 
 // ---- Tokens.
 
-__kernel void gather(__global float *arena, ulong table, __global const uint *ids, ulong out, uint dim) {
+__kernel void gather(__global float *arena, __global const float *from, ulong table, __global const uint *ids, ulong out, uint dim) {
 	size_t i = get_global_id(0);
-	arena[out + i] = arena[table + (ulong)ids[i / dim] * dim + i % dim];
+	arena[out + i] = from[table + (ulong)ids[i / dim] * dim + i % dim];
 }
 
 // `order` has the tokens by their ids, those of one id ascending; those of the id of work-item row `j` begin at `starts[j]`.
@@ -305,7 +306,7 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tree_level(__globa
 #define DEPTH 16
 
 #define PRODUCT(NAME, A_AT, B_AT, A_ROW_FIRST, B_ROW_FIRST) \
-	__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void NAME(__global float *arena, ulong a, ulong b, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
+	__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void NAME(__global const float *from_a, ulong a, __global const float *from_b, ulong b, __global float *arena, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
 		__local float left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1]; \
 		const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x; \
 		const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE; \
@@ -322,10 +323,10 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tree_level(__globa
 				for (uint i = id; i < DEPTH * SIDE; i += 256) { \
 					uint row = A_ROW_FIRST ? i % SIDE : i / DEPTH, d = A_ROW_FIRST ? i / SIDE : i % DEPTH; \
 					uint kk = at + d, r = top + row; \
-					left[d][row] = d < depth && r < m ? arena[a + A_AT] : 0.0f; \
+					left[d][row] = d < depth && r < m ? from_a[a + A_AT] : 0.0f; \
 					row = B_ROW_FIRST ? i % SIDE : i / DEPTH, d = B_ROW_FIRST ? i / SIDE : i % DEPTH; \
 					kk = at + d, r = side + row; \
-					right[d][row] = d < depth && r < n ? arena[b + B_AT] : 0.0f; \
+					right[d][row] = d < depth && r < n ? from_b[b + B_AT] : 0.0f; \
 				} \
 				barrier(CLK_LOCAL_MEM_FENCE); \
 				for (uint d = 0; d < depth; d++) { \
@@ -356,23 +357,78 @@ PRODUCT(matmul_nt, (ulong)r * k + kk, (ulong)r * k + kk, 0, 0)
 PRODUCT(matmul_nn, (ulong)r * k + kk, (ulong)kk * n + r, 0, 1)
 PRODUCT(matmul_tn, (ulong)kk * m + r, (ulong)kk * n + r, 1, 1)
 
+// ---- Products in 8 bits, of rows that are quantized in groups of 32 numbers: `values` has 32 for each group, `scales` one.
+
+__kernel void quantize(__global const float *from, ulong x, __global char *values, __global float *scales, uint k, uint groups) {
+	size_t n = get_global_id(0), row = n / groups;
+	uint first = n % groups * 32, count = min(32u, k - first);
+	ulong at = x + row * k + first;
+	uint most = 0;
+	for (uint e = 0; e < count; e++)
+		most = max(most, as_uint(from[at + e]) & 0x7fffffffu);
+	float scale = most < 0x7f800000u ? as_float(most) / 127.0f : as_float(0x7fc00000u);
+	scales[n] = scale;
+	for (uint e = 0; e < 32; e++) {
+		int value = 0;
+		if (e < count && scale > 0.0f)
+			value = clamp((int)as_uint(from[at + e] / scale + ROUND) - (int)as_uint(ROUND), -127, 127);
+		values[n * 32 + e] = (char)value;
+	}
+}
+
+__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_int8(__global const char *a, __global const float *a_scales, __global const char *b,
+	__global const float *b_scales, __global float *arena, ulong c, uint m, uint n, uint groups, uint existing) {
+	__local char left[32][SIDE + 1], right[32][SIDE + 1];
+	__local float left_scales[SIDE], right_scales[SIDE];
+	const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x;
+	const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE;
+	float sums[4][4];
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 4; j++) {
+			uint row = top + y + 16 * i, column = side + x + 16 * j;
+			sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f;
+		}
+	for (uint g = 0; g < groups; g++) {
+		for (uint i = id; i < 32 * SIDE; i += 256) {
+			uint line = i / 32, e = i % 32;
+			left[e][line] = top + line < m ? a[((ulong)(top + line) * groups + g) * 32 + e] : (char)0;
+			right[e][line] = side + line < n ? b[((ulong)(side + line) * groups + g) * 32 + e] : (char)0;
+		}
+		if (id < SIDE) {
+			left_scales[id] = top + id < m ? a_scales[(ulong)(top + id) * groups + g] : 0.0f;
+			right_scales[id] = side + id < n ? b_scales[(ulong)(side + id) * groups + g] : 0.0f;
+		}
+		barrier(CLK_LOCAL_MEM_FENCE);
+		int dots[4][4];
+		for (int i = 0; i < 4; i++)
+			for (int j = 0; j < 4; j++)
+				dots[i][j] = 0;
+		for (uint e = 0; e < 32; e++) {
+			int l[4], r[4];
+			for (int i = 0; i < 4; i++)
+				l[i] = left[e][y + 16 * i], r[i] = right[e][x + 16 * i];
+			for (int i = 0; i < 4; i++)
+				for (int j = 0; j < 4; j++)
+					dots[i][j] += l[i] * r[j];
+		}
+		for (int i = 0; i < 4; i++)
+			for (int j = 0; j < 4; j++)
+				sums[i][j] = fma(left_scales[y + 16 * i] * right_scales[x + 16 * j], (float)dots[i][j], sums[i][j]);
+		barrier(CLK_LOCAL_MEM_FENCE);
+	}
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 4; j++) {
+			uint row = top + y + 16 * i, column = side + x + 16 * j;
+			if (row < m && column < n)
+				arena[c + (ulong)row * n + column] = sums[i][j];
+		}
+}
+
 // ---- Attention. A group has a row: a query of a head. `p` has `seq` numbers for each row of the launch, which begins with row `first`.
 
-// Softmax of the scaled products of a query with its keys.
-void probabilities(__global const float *q, __global const float *k, uint width, uint dim, uint keys, float factor, __global float *p,
-	__local float *lanes, __local int *key) {
+// From the scaled products of a query with its keys in `p`, of which this work-item's greatest is `highest`, their softmax.
+void softmax(uint keys, int highest, __global float *p, __local float *lanes, __local int *key) {
 	uint item = get_local_id(0), items = get_local_size(0);
-	if (item == 0)
-		*key = INT_MIN;
-	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-	int highest = INT_MIN;
-	for (uint j = item; j < keys; j += items) {
-		float sum = 0.0f;
-		for (uint d = 0; d < dim; d++)
-			sum = fma(q[d], k[(ulong)j * width + d], sum);
-		p[j] = factor * sum;
-		highest = max(highest, order_key(p[j]));
-	}
 	atomic_max(key, highest);
 	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 	float most = from_order_key(*key);
@@ -390,6 +446,24 @@ void probabilities(__global const float *q, __global const float *k, uint width,
 	for (uint j = item; j < keys; j += items)
 		p[j] = p[j] * inverse;
 	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+}
+
+// Softmax of the scaled products of a query with its keys.
+void probabilities(__global const float *q, __global const float *k, uint width, uint dim, uint keys, float factor, __global float *p,
+	__local float *lanes, __local int *key) {
+	uint item = get_local_id(0), items = get_local_size(0);
+	if (item == 0)
+		*key = INT_MIN;
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+	int highest = INT_MIN;
+	for (uint j = item; j < keys; j += items) {
+		float sum = 0.0f;
+		for (uint d = 0; d < dim; d++)
+			sum = fma(q[d], k[(ulong)j * width + d], sum);
+		p[j] = factor * sum;
+		highest = max(highest, order_key(p[j]));
+	}
+	softmax(keys, highest, p, lanes, key);
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void attention_forward(__global float *arena, ulong q, ulong k, ulong v, ulong o, __global float *scratch, ulong first, uint seq, uint heads,
@@ -464,6 +538,52 @@ __kernel void attention_backward_keys(__global float *arena, ulong q, ulong d_o,
 	ulong at = (batch * seq + j) * width + kv_head * dim + d;
 	arena[dk + at] = key;
 	arena[dv + at] = value;
+}
+
+// ---- Attention over pages. A page has for each layer and key head the keys of its 64 tokens as rows, then their values.
+
+#define PAGE 64
+
+// Keeps the keys and values of a layer: token `t` has the place `places[t]`, which counts tokens through all pages.
+__kernel void keep(__global const float *arena, ulong k, ulong v, __global float *pages, __global const uint *places, ulong page_len, uint layer, uint kv_heads,
+	uint dim) {
+	size_t i = get_global_id(0);
+	uint d = i % dim, head = i / dim % kv_heads, place = places[i / dim / kv_heads];
+	ulong at = place / PAGE * page_len + (ulong)(layer * kv_heads + head) * 2 * PAGE * dim + place % PAGE * dim + d;
+	pages[at] = arena[k + i];
+	pages[at + PAGE * dim] = arena[v + i];
+}
+
+// A group has a head of a token, which sees `seen[2 * t + 1]` tokens of the pages that `table` lists from `seen[2 * t]` on.
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void attention_paged(__global float *arena, ulong q, ulong o, __global const float *pages, __global const uint *table, __global const uint *seen,
+	__global float *scratch, ulong first, uint stride, ulong page_len, uint layer, uint heads, uint kv_heads, uint dim, float factor) {
+	__local float lanes[LANES];
+	__local int key;
+	ulong row = first + get_group_id(0), query = row * dim;
+	uint item = get_local_id(0), items = get_local_size(0);
+	uint head = row % heads, token = row / heads, keys = seen[2 * token + 1];
+	table += seen[2 * token];
+	pages += (ulong)(layer * kv_heads + head / (heads / kv_heads)) * 2 * PAGE * dim;
+	__global float *p = scratch + (row - first) * stride;
+	if (item == 0)
+		key = INT_MIN;
+	barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+	int highest = INT_MIN;
+	for (uint j = item; j < keys; j += items) {
+		__global const float *k = pages + table[j / PAGE] * page_len + j % PAGE * dim;
+		float sum = 0.0f;
+		for (uint d = 0; d < dim; d++)
+			sum = fma(arena[q + query + d], k[d], sum);
+		p[j] = factor * sum;
+		highest = max(highest, order_key(p[j]));
+	}
+	softmax(keys, highest, p, lanes, &key);
+	for (uint d = item; d < dim; d += items) {
+		float sum = 0.0f;
+		for (uint j = 0; j < keys; j++)
+			sum = fma(p[j], pages[table[j / PAGE] * page_len + (PAGE + j % PAGE) * dim + d], sum);
+		arena[o + query + d] = sum;
+	}
 }
 
 // ---- Hashes of tiles: a work-item has a tile. Blake2b-256 of each quarter, of 8 rows of 32 numbers, which are its blocks; and of these four hashes.

@@ -6,6 +6,7 @@
 
 mod backend;
 mod constants;
+mod decoding;
 mod device;
 mod handle;
 mod verify;

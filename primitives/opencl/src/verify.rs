@@ -1,24 +1,30 @@
 //! Whether a device computes the bits of the CPU: what everybody must know before it computes anything that others check.
 
 use crate::{OpenCl, OpenClError};
-use neuroshard_compute::exec::{Arena, Backend, SetupError, StepError, StepMemory, Trainer};
+use neuroshard_compute::exec::{
+	Arena, Backend, Decoding, Inference, InferenceError, Piece, Sequence, SetupError, Stage, StepError, StepMemory, Trainer, Wanted,
+};
 use neuroshard_graph::{
 	config::{Adapter, Family, ModelConfig, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
 	merkle::Hash,
+	Class,
 };
 use neuroshard_kernels::num::canon_bits;
 use std::sync::Arc;
 
 /// Steps that are compared.
 const STEPS: u32 = 2;
+/// Tokens that two texts begin with, and how many follow one by one. Of both, some lie in a second page.
+const TEXTS: [usize; 2] = [62, 3];
+const FOLLOWING: usize = 5;
 
 impl OpenCl {
 	/// Takes steps of small models on this device and on the CPU, and compares losses, gradients, parameters, moments and their roots bit for bit: of each
 	/// family, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group. All kernels
-	/// take part.
+	/// take part. Then texts are read by these models in both classes, and their logits compared.
 	///
 	/// # Errors
 	/// [`OpenClError::Wrong`] for other bits; [`OpenClError`].
@@ -28,10 +34,27 @@ impl OpenCl {
 		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
 		let long = TrainConfig { batch: 26, seq_len: 160, ..small.clone() };
 		let deep = ModelConfig { vocab: 96, dim: 96, layers: 2, heads: 6, kv_heads: 2, ffn: 160, max_seq: 160, ..tiny.clone() };
+		let biased = ModelConfig { tied: false, family: Family::Qwen2, ..tiny.clone() };
+		let normed = ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..tiny.clone() };
 		self.compare(&deep, &long, StepMemory::default())?;
-		self.compare(&ModelConfig { tied: false, family: Family::Qwen2, ..tiny.clone() }, &small, parts)?;
-		self.compare(&ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..tiny.clone() }, &small, parts)?;
-		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small }, StepMemory::default())
+		self.compare(&biased, &small, parts)?;
+		self.compare(&normed, &small, parts)?;
+		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small }, StepMemory::default())?;
+		for (model, class) in [(&deep, Class::ExactF32), (&deep, Class::ExactInt8), (&biased, Class::ExactInt8), (&normed, Class::ExactF32)]
+		{
+			self.compare_answers(&ModelConfig { max_seq: 160, ..model.clone() }, class)?;
+		}
+		Ok(())
+	}
+
+	/// Compares what comes of texts that are read together, at once and token by token.
+	fn compare_answers(self: &Arc<Self>, model: &ModelConfig, class: Class) -> Result<(), OpenClError> {
+		let failed =
+			|error: InferenceError| OpenClError::Driver { name: self.name().to_owned(), what: "read a text", reason: error.to_string() };
+		match answers(self.clone(), model, class).map_err(failed)? == answers(self.host().clone(), model, class).map_err(failed)? {
+			true => Ok(()),
+			false => Err(OpenClError::Wrong { name: self.name().to_owned(), what: "an answer", family: format!("{:?}", model.family) }),
+		}
 	}
 
 	/// Compares steps whose memory the device spends in a way.
@@ -47,7 +70,7 @@ impl OpenCl {
 		let [found, expected] = [found, expected].map(|bits| bits.map_err(|error| failed("take a step", error.to_string())));
 		match found? == expected? {
 			true => Ok(()),
-			false => Err(OpenClError::Wrong { name: self.name().to_owned(), family: format!("{:?}", model.family) }),
+			false => Err(OpenClError::Wrong { name: self.name().to_owned(), what: "a step", family: format!("{:?}", model.family) }),
 		}
 	}
 }
@@ -94,6 +117,27 @@ fn steps<B: Backend>(
 	Ok(bits)
 }
 
+/// Bits of the logits behind tokens of two texts.
+fn answers<B: Decoding>(backend: Arc<B>, model: &ModelConfig, class: Class) -> Result<Vec<u32>, InferenceError> {
+	let theta = theta_0(model, &ParamLayout::new(model).map_err(SetupError::from)?, &[3; 32]);
+	let whole = Stage::whole(usize::try_from(model.layers).map_err(|_| SetupError::Memory)?);
+	let mut inference = Inference::in_class(backend, model, &theta, &whole, class)?;
+	let (pages, mut bits) = (inference.pages(4), Vec::new());
+	let mut texts = [Sequence::default(), Sequence::default()];
+	let token = |place: usize| (place * 7_919 % 1_009) as u32 % model.vocab;
+	for pass in 0..=FOLLOWING {
+		let counts = if pass == 0 { TEXTS } else { [1, 1] };
+		let tokens = [0, 1].map(|text: usize| (0..counts[text]).map(|place| token(50 * pass + 13 * text + place)).collect::<Vec<_>>());
+		let [first, second] = &mut texts;
+		let mut pieces = [
+			Piece { sequence: first, tokens: &tokens[0], wanted: Wanted::Last },
+			Piece { sequence: second, tokens: &tokens[1], wanted: Wanted::All },
+		];
+		bits.extend(inference.logits(&pages, &mut pieces)?.iter().copied().map(canon_bits));
+	}
+	Ok(bits)
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;
@@ -132,6 +176,15 @@ mod tests {
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
 		] {
 			assert!(matches!(device(Some(change)).verify(), Err(OpenClError::Wrong { .. })), "{change:?}");
+		}
+		// What steps do not show.
+		for change in [
+			("as_float(most) / 127.0f", "as_float(most) / 128.0f"),
+			("(float)dots[i][j], sums[i][j])", "(float)dots[i][j] * 1.0000001f, sums[i][j])"),
+			("table[j / PAGE] * page_len + j % PAGE * dim;", "table[0] * page_len + j % PAGE * dim;"),
+		] {
+			let found = device(Some(change)).compare_answers(&ModelConfig { max_seq: 160, ..ModelConfig::tiny() }, Class::ExactInt8);
+			assert!(matches!(found, Err(OpenClError::Wrong { what: "an answer", .. })), "{change:?}");
 		}
 	}
 }

@@ -7,7 +7,7 @@ mod header;
 use super::files::{self, missing, FileError, Kind};
 use blake2b_simd::Params;
 use header::{Entries, LONGEST};
-use neuroshard_compute::exec::{Exec, Inference, InferenceError, Stage};
+use neuroshard_compute::exec::{Decoding, Inference, InferenceError, Stage};
 use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 	tiles::{self, leaf_hashes, DecodeError},
@@ -300,8 +300,14 @@ impl Parameters {
 	///
 	/// # Errors
 	/// [`ParametersError`].
-	pub fn load(&self, exec: Arc<Exec>, model: &ModelConfig, stage: &Stage, class: Class) -> Result<Inference, ParametersError> {
-		Inference::load(exec, model, stage, class, |index, tensor| self.tensor(index, tensor).map(Cow::Owned))
+	pub fn load<B: Decoding>(
+		&self,
+		backend: Arc<B>,
+		model: &ModelConfig,
+		stage: &Stage,
+		class: Class,
+	) -> Result<Inference<B>, ParametersError> {
+		Inference::load(backend, model, stage, class, |index, tensor| self.tensor(index, tensor).map(Cow::Owned))
 	}
 }
 

@@ -230,7 +230,7 @@ impl Worker {
 		let (stop, tasks, source) = (CancellationToken::new(), Tasks::default(), source());
 		let listen = vec!["/ip4/127.0.0.1/udp/0/quic-v1".parse().unwrap()];
 		let (streams, incoming, mut bound, _) = Streams::start(Keypair::generate_ed25519(), listen, stop.clone()).await.unwrap();
-		let lent = Lent::measured(&source, &Exec::new(1).unwrap(), 1 << 30);
+		let lent = Lent::measured(&source, &Exec::new(1).unwrap(), 1 << 30).unwrap();
 		let lent = account.map_or(lent.clone(), |account| lent.of(account));
 		let lending = tokio::spawn(lend(incoming, source, lent, HashSet::new(), Some(tasks.clone()), stop.clone()));
 		Self { address: bound.remove(0), tasks, stop, _streams: streams, lending }

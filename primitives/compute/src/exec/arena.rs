@@ -1,6 +1,9 @@
 //! Memory for a plan.
 
-use std::ops::{Deref, DerefMut};
+use std::{
+	borrow::{Borrow, BorrowMut},
+	ops::{Deref, DerefMut},
+};
 
 /// Bytes that arenas are aligned to: a cache line, and the widest SIMD register.
 const ALIGNMENT: usize = 64;
@@ -35,5 +38,17 @@ impl Deref for Arena {
 impl DerefMut for Arena {
 	fn deref_mut(&mut self) -> &mut [f32] {
 		&mut self.buffer[self.first..self.first + self.len]
+	}
+}
+
+impl Borrow<[f32]> for Arena {
+	fn borrow(&self) -> &[f32] {
+		self
+	}
+}
+
+impl BorrowMut<[f32]> for Arena {
+	fn borrow_mut(&mut self) -> &mut [f32] {
+		self
 	}
 }

@@ -82,7 +82,7 @@ impl PackedAdapter {
 }
 
 /// What the texts of a pass are read beside.
-pub(super) struct Beside {
+pub struct Beside {
 	/// Rows of consecutive texts that have the same adapter, and it.
 	groups: Vec<(Range<usize>, Arc<PackedAdapter>)>,
 	/// Rows of the pass.

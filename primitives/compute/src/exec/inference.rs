@@ -5,18 +5,22 @@
 
 use super::{
 	beside::{Beside, Sizes},
+	decoding::Decoding,
 	kv_pages::{Pages, Sequence},
-	weight::{Rows, Weight},
-	Exec, SetupError,
+	At, DeviceError, Exec, SetupError,
 };
-use crate::native::{Packed, Quantized, Seen, PAGE};
 use neuroshard_graph::{
 	class::Class,
 	config::{ModelConfig, Projection},
 	layout::{LayerTensors, ParamLayout, ParamTensor},
+	plan::ALIGNMENT,
 };
 use neuroshard_kernels::shape::{AttentionDims, RopeDims, Start};
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{
+	borrow::{Borrow, BorrowMut, Cow},
+	ops::Range,
+	sync::Arc,
+};
 
 /// Why text has no logits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -73,9 +77,15 @@ pub enum InferenceError {
 		/// Numbers given.
 		found: usize,
 	},
-	/// An adapter of a model of other sizes, or where only a part of the model is.
-	#[error("this adapter does not belong to this model")]
+	/// An adapter of a model of other sizes, or where only a part of the model is, or one that a device is to compute.
+	#[error("this adapter does not belong to this model, or what computes it takes none")]
 	Adapter,
+	/// Pages of another pool, or of another engine.
+	#[error("the pages of a text are not those that this engine was given")]
+	Pages,
+	/// The device that computes.
+	#[error(transparent)]
+	Device(#[from] DeviceError),
 	/// Somebody who holds a part of the model does not answer.
 	#[error("a part of the model is not to be reached: nobody who holds it answers")]
 	Lost,
@@ -141,68 +151,70 @@ pub struct Piece<'a> {
 	pub wanted: Wanted,
 }
 
-/// Weights of a decoder layer.
-struct Layer {
-	norm1: Vec<f32>,
-	q: Weight,
-	k: Weight,
-	v: Weight,
-	biases: Option<[Vec<f32>; 3]>,
-	head_norms: Option<[Vec<f32>; 2]>,
-	o: Weight,
-	norm2: Vec<f32>,
-	gate: Weight,
-	up: Weight,
-	down: Weight,
-}
-
-/// Activations of the tokens of a pass.
-#[derive(Default)]
-struct Scratch {
-	x: Vec<f32>,
-	r: Vec<f32>,
-	h: Vec<f32>,
-	q: Vec<f32>,
-	k: Vec<f32>,
-	v: Vec<f32>,
-	/// Queries, or keys, before their heads are normalised, and the factors of the heads.
-	raw: Vec<f32>,
-	factors: Vec<f32>,
-	o: Vec<f32>,
-	gate: Vec<f32>,
-	up: Vec<f32>,
-	act: Vec<f32>,
-	cos: Vec<f32>,
-	sin: Vec<f32>,
-	logits: Vec<f32>,
-	quantized: Quantized,
-}
-
-impl Scratch {
-	/// The buffers of a layer, with their widths.
-	fn buffers(&mut self, dims: AttentionDims, dim: usize, ffn: usize) -> [(&mut Vec<f32>, usize); 12] {
-		let (queries, keys, half) = (dims.query_width(), dims.key_width(), dims.head_dim / 2);
-		let Self { x, r, h, q, k, v, o, gate, up, act, cos, sin, .. } = self;
-		[
-			(x, dim),
-			(r, 1),
-			(h, dim),
-			(q, queries),
-			(k, keys),
-			(v, keys),
-			(o, queries),
-			(gate, ffn),
-			(up, ffn),
-			(act, ffn),
-			(cos, half),
-			(sin, half),
-		]
+impl Piece<'_> {
+	/// The tokens behind which something is wanted.
+	fn wanted_rows(&self) -> Range<usize> {
+		let end = self.tokens.len();
+		match self.wanted {
+			Wanted::Nothing => end..end,
+			Wanted::Last => end - 1..end,
+			Wanted::All => 0..end,
+		}
 	}
 }
 
-/// A model, or a part of one, with its weights packed for this machine.
-pub struct Inference {
-	exec: Arc<Exec>,
+/// Weights of a decoder layer. Norms and biases are in the arena.
+struct Layer<W> {
+	norm1: At,
+	q: W,
+	k: W,
+	v: W,
+	biases: Option<[At; 3]>,
+	head_norms: Option<[At; 2]>,
+	o: W,
+	norm2: At,
+	gate: W,
+	up: W,
+	down: W,
+}
+
+/// Where activations of the tokens of a pass lie in the arena, behind norms and biases.
+#[derive(Clone, Default)]
+struct Places {
+	x: At,
+	r: At,
+	h: At,
+	q: At,
+	k: At,
+	v: At,
+	/// Queries, or keys, before their heads are normalised, and the factors of the heads.
+	raw: At,
+	factors: At,
+	o: At,
+	gate: At,
+	up: At,
+	act: At,
+	/// The wanted rows before the last norm.
+	last: At,
+	logits: At,
+	end: usize,
+}
+
+/// Numbers of an arena that are taken one after the other, each aligned.
+struct Taken(usize);
+
+impl Taken {
+	fn take(&mut self, len: usize) -> At {
+		let first = self.0;
+		// Alignment is a few elements.
+		self.0 = (first + len).next_multiple_of(ALIGNMENT as usize);
+		first..first + len
+	}
+}
+
+/// A model, or a part of one, with its weights as what computes reads them.
+pub struct Inference<B: Decoding = Exec> {
+	backend: Arc<B>,
 	class: Class,
 	dims: AttentionDims,
 	dim: usize,
@@ -213,51 +225,56 @@ pub struct Inference {
 	cos: Vec<f32>,
 	sin: Vec<f32>,
 	/// Tokens are looked up in it.
-	embedding: Option<Arc<Packed>>,
-	layers: Vec<Layer>,
-	norm: Vec<f32>,
+	embedding: Option<Arc<B::Weight>>,
+	layers: Vec<Layer<B::Weight>>,
+	norm: At,
 	/// It turns rows into logits. In exact f32, that of a tied model is the embedding itself.
-	head: Option<Weight>,
-	scratch: Scratch,
+	head: Option<Arc<B::Weight>>,
+	/// Norms and biases, with which the arena begins.
+	constants: Vec<f32>,
+	memory: B::Memory,
+	rows: B::Rows,
+	/// What came out, if it is a copy.
+	out: Vec<f32>,
 }
 
-impl Inference {
+impl<B: Decoding> Inference<B> {
 	/// Packs the parameters `theta`, which are in the order of [`ParamLayout`], for answers in exact f32.
 	///
 	/// # Errors
 	/// [`InferenceError::Setup`] or [`InferenceError::Parameters`].
-	pub fn new(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32]) -> Result<Self, InferenceError> {
+	pub fn new(backend: Arc<B>, model: &ModelConfig, theta: &[f32]) -> Result<Self, InferenceError> {
 		let layers = usize::try_from(model.layers).map_err(|_| SetupError::Memory)?;
-		Self::stage(exec, model, theta, &Stage::whole(layers))
+		Self::stage(backend, model, theta, &Stage::whole(layers))
 	}
 
 	/// As [`Self::new`], for a part of the model.
 	///
 	/// # Errors
 	/// Also [`InferenceError::Layers`].
-	pub fn stage(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32], stage: &Stage) -> Result<Self, InferenceError> {
-		Self::in_class(exec, model, theta, stage, Class::ExactF32)
+	pub fn stage(backend: Arc<B>, model: &ModelConfig, theta: &[f32], stage: &Stage) -> Result<Self, InferenceError> {
+		Self::in_class(backend, model, theta, stage, Class::ExactF32)
 	}
 
 	/// As [`Self::stage`], for answers in a class. The parameters are the checkpoint's in every class.
 	///
 	/// # Errors
 	/// As [`Self::stage`].
-	pub fn in_class(exec: Arc<Exec>, model: &ModelConfig, theta: &[f32], stage: &Stage, class: Class) -> Result<Self, InferenceError> {
+	pub fn in_class(backend: Arc<B>, model: &ModelConfig, theta: &[f32], stage: &Stage, class: Class) -> Result<Self, InferenceError> {
 		let expected = ParamLayout::new(model).map_err(SetupError::Config)?.len();
 		if theta.len() != expected {
 			return Err(InferenceError::Parameters { expected, found: theta.len() });
 		}
-		Self::load(exec, model, stage, class, |_, tensor| Ok(Cow::Borrowed(&theta[tensor.range()])))
+		Self::load(backend, model, stage, class, |_, tensor| Ok(Cow::Borrowed(&theta[tensor.range()])))
 	}
 
 	/// As [`Self::in_class`], with parameters that are read tensor by tensor, and only those that the stage needs. `read` gets the number of the tensor in
 	/// [`ParamLayout`], and the tensor, and returns its values.
 	///
 	/// # Errors
-	/// Those of `read`, and as [`Self::in_class`].
+	/// Those of `read`, and as [`Self::in_class`]; [`InferenceError::Device`].
 	pub fn load<'a, E: From<InferenceError>>(
-		exec: Arc<Exec>,
+		backend: Arc<B>,
 		model: &ModelConfig,
 		stage: &Stage,
 		class: Class,
@@ -287,13 +304,20 @@ impl Inference {
 				false => Err(InferenceError::Parameters { expected: tensor.len(), found: values.len() }.into()),
 			}
 		};
-		let pack = |(tensor, values): (&ParamTensor, Cow<[f32]>)| Weight::pack(&exec, class, tensor.rows, tensor.cols, &values);
+		let weight = |(tensor, values): (&ParamTensor, Cow<[f32]>)| backend.weight(class, tensor.rows, tensor.cols, &values);
+		let (mut constants, mut taken) = (Vec::new(), Taken(0));
+		let mut constant = |(_, values): (&ParamTensor, Cow<[f32]>)| {
+			let at = taken.take(values.len());
+			constants.resize(at.start, 0.0);
+			constants.extend_from_slice(&values);
+			at
+		};
 		let per_layer = size(model.family.tensors_per_layer())?;
 		let mut layers = Vec::with_capacity(stage.layers.len());
 		for layer in stage.layers.clone() {
 			let mut numbers = 1 + per_layer * layer..;
 			let at = LayerTensors::in_order(model.family, || numbers.next().ok_or(InferenceError::Setup(SetupError::Memory)))?;
-			let mut vector = |tensor| values(tensor).map(|(_, values)| values.into_owned());
+			let mut vector = |tensor| values(tensor).map(&mut constant);
 			let (norm1, norm2) = (vector(at.norm1)?, vector(at.norm2)?);
 			let biases = match at.biases {
 				Some([q, k, v]) => Some([vector(q)?, vector(k)?, vector(v)?]),
@@ -304,7 +328,7 @@ impl Inference {
 				None => None,
 			};
 			// One after the other: no more than one is held unpacked.
-			let mut matrix = |tensor| values(tensor).map(pack);
+			let mut matrix = |tensor| values(tensor).map(weight);
 			layers.push(Layer {
 				norm1,
 				q: matrix(at.q)?,
@@ -321,20 +345,22 @@ impl Inference {
 		}
 		// The final norm follows the layers, the head of an untied model is last.
 		let last = 1 + per_layer * all;
-		let norm = values(last)?.1.into_owned();
+		let norm = values(last).map(&mut constant)?;
 		let embedding = match stage.embedding {
 			true => {
 				let (tensor, values) = values(0)?;
-				Some(Arc::new(exec.pack(tensor.rows, tensor.cols, &values)))
+				Some(Arc::new(backend.weight(Class::ExactF32, tensor.rows, tensor.cols, &values)))
 			}
 			false => None,
 		};
 		let own = tensors.get(last + 1).map(|_| last + 1);
 		let head = match (stage.head, own, class, &embedding) {
 			(false, ..) => None,
-			(true, None, Class::ExactF32, Some(embedding)) => Some(Weight::F32(embedding.clone())),
-			_ => Some(pack(values(own.unwrap_or(0))?)),
+			(true, None, Class::ExactF32, Some(embedding)) => Some(embedding.clone()),
+			_ => Some(Arc::new(weight(values(own.unwrap_or(0))?))),
 		};
+		let memory = backend.memory(0).map_err(InferenceError::from)?;
+		backend.settled().map_err(InferenceError::from)?;
 		Ok(Self {
 			dims,
 			dim: size(model.dim)?,
@@ -348,10 +374,18 @@ impl Inference {
 			layers,
 			norm,
 			head,
-			scratch: Scratch::default(),
+			constants,
+			memory,
+			rows: B::Rows::default(),
+			out: Vec::new(),
 			class,
-			exec,
+			backend,
 		})
+	}
+
+	/// What it computes with.
+	pub fn backend(&self) -> &Arc<B> {
+		&self.backend
 	}
 
 	/// The arithmetic that it answers in.
@@ -380,7 +414,12 @@ impl Inference {
 	}
 
 	fn page_len(&self) -> usize {
-		Exec::page_len(self.layers.len(), self.dims)
+		self.backend.page_len(self.layers.len(), self.dims)
+	}
+
+	/// Room for at most `limit` pages, or for as many as there is memory for.
+	pub fn pages(&self, limit: usize) -> Pages {
+		self.backend.pages(limit, self.page_len())
 	}
 
 	/// Has every text read its tokens; returns the wanted rows of logits, `[wanted, vocab]`, in the order of the pieces.
@@ -394,51 +433,60 @@ impl Inference {
 	/// One pass of the pieces through the stage.
 	///
 	/// # Errors
-	/// [`InferenceError`]; all texts are then as before.
+	/// [`InferenceError`]; all texts are then as before, but those that a device held when it failed.
 	pub fn pass(&mut self, pages: &Pages, pieces: &mut [Piece], input: Input, output: Output) -> Result<&[f32], InferenceError> {
-		self.check(pieces)?;
+		self.check(pages, pieces)?;
 		let tokens: usize = pieces.iter().map(|piece| piece.tokens.len()).sum();
-		let dim = self.dim;
 		match input {
 			Input::Tokens if self.embedding.is_none() => return Err(InferenceError::Stage("embedding")),
-			Input::Rows(rows) if rows.len() != tokens * dim => {
-				return Err(InferenceError::Rows { expected: tokens * dim, found: rows.len() })
+			Input::Rows(rows) if rows.len() != tokens * self.dim => {
+				return Err(InferenceError::Rows { expected: tokens * self.dim, found: rows.len() })
 			}
 			_ if output != Output::Rows && self.head.is_none() => return Err(InferenceError::Stage("head")),
 			_ => {}
 		}
+		let wanted = match output {
+			Output::Rows => 0,
+			_ => pieces.iter().map(|piece| piece.wanted_rows().len()).sum(),
+		};
+		let at = self.place(tokens, wanted, output == Output::Logits)?;
 		let needed: usize = pieces.iter().map(|piece| piece.sequence.pages_for(piece.tokens.len())).sum();
 		let mut new = pages.take(needed, self.page_len()).ok_or(InferenceError::NoPages { tokens })?.into_iter();
 		for piece in &mut *pieces {
 			piece.sequence.fill(piece.tokens.len(), &mut new);
 		}
-		self.place(pieces, tokens);
-		match input {
-			Input::Tokens => self.embed(pieces),
-			Input::Rows(rows) => self.scratch.x.copy_from_slice(rows),
+		let tables = self.tables(pieces);
+		match (input, &self.embedding) {
+			(Input::Tokens, Some(embedding)) => {
+				let ids: Vec<u32> = pieces.iter().flat_map(|piece| piece.tokens).copied().collect();
+				self.backend.look_up(self.memory.borrow_mut(), embedding, &ids, at.x.clone());
+			}
+			(Input::Rows(rows), _) => self.backend.write(self.memory.borrow_mut(), at.x.start, rows),
+			_ => {}
 		}
 		let mut beside = Beside::new(pieces);
 		for layer in 0..self.layers.len() {
-			self.layer(layer, pieces, &mut beside);
+			self.layer(layer, &at, (pages, &mut *pieces), &mut beside, &tables);
 		}
+		let came = match output {
+			Output::Rows => at.x,
+			_ => self.finish(&at, pieces, wanted, output),
+		};
+		self.backend.settled()?;
 		for piece in &mut *pieces {
 			piece.sequence.advance(piece.tokens.len());
 		}
-		if output == Output::Rows {
-			return Ok(&self.scratch.x);
+		match self.backend.view(self.memory.borrow(), came) {
+			Cow::Borrowed(rows) => Ok(rows),
+			Cow::Owned(rows) => {
+				self.out = rows;
+				self.backend.settled()?;
+				Ok(&self.out)
+			}
 		}
-		let wanted = self.finish(pieces);
-		let Scratch { h, logits, quantized, .. } = &mut self.scratch;
-		let hidden = &h[..wanted * dim];
-		let (Output::Logits, Some(head)) = (output, &self.head) else { return Ok(hidden) };
-		logits.resize(wanted * self.vocab, 0.0);
-		if wanted > 0 {
-			Rows::new(&self.exec, self.class, dim, hidden, quantized).times(head, logits, Start::Zero);
-		}
-		Ok(logits)
 	}
 
-	fn check(&self, pieces: &[Piece]) -> Result<(), InferenceError> {
+	fn check(&self, pages: &Pages, pieces: &[Piece]) -> Result<(), InferenceError> {
 		for Piece { sequence, tokens, .. } in pieces {
 			let found = sequence.len().saturating_add(tokens.len());
 			if tokens.is_empty() {
@@ -451,8 +499,11 @@ impl Inference {
 			if let Some(token) = tokens.iter().find(unknown) {
 				return Err(InferenceError::Vocabulary(*token));
 			}
-			if sequence.adapter().is_some_and(|adapter| !adapter.fits(self.sizes())) {
+			if sequence.adapter().is_some_and(|adapter| !B::ADAPTERS || !adapter.fits(self.sizes())) {
 				return Err(InferenceError::Adapter);
+			}
+			if !self.backend.holds(pages) || !sequence.fits(pages) {
+				return Err(InferenceError::Pages);
 			}
 		}
 		Ok(())
@@ -463,110 +514,109 @@ impl Inference {
 		Sizes { layers: self.layers.len(), widths: [self.dim, self.ffn, self.dims.query_width(), self.dims.key_width()] }
 	}
 
-	/// The rows of the tables of the tokens' positions, and room for all others.
-	fn place(&mut self, pieces: &[Piece], rows: usize) {
-		for (buffer, width) in self.scratch.buffers(self.dims, self.dim, self.ffn) {
-			buffer.resize(rows * width, 0.0);
+	/// Where activations of so many tokens lie, and room for them.
+	fn place(&mut self, rows: usize, wanted: usize, logits: bool) -> Result<Places, InferenceError> {
+		let (dims, mut taken) = (self.dims, Taken(self.constants.len().next_multiple_of(ALIGNMENT as usize)));
+		let mut take = |width: usize| taken.take(rows * width);
+		let (queries, keys) = (dims.query_width(), dims.key_width());
+		let mut at = Places {
+			x: take(self.dim),
+			r: take(1),
+			h: take(self.dim),
+			q: take(queries),
+			k: take(keys),
+			v: take(keys),
+			raw: take(queries),
+			factors: take(dims.heads),
+			o: take(queries),
+			gate: take(self.ffn),
+			up: take(self.ffn),
+			act: take(self.ffn),
+			..Places::default()
+		};
+		at.last = taken.take(wanted * self.dim);
+		at.logits = taken.take(if logits { wanted * self.vocab } else { 0 });
+		at.end = taken.0;
+		let found = self.backend.len(self.memory.borrow());
+		if found < at.end {
+			// Half as much again, so that longer and longer passes do not each take new memory.
+			self.memory = self.backend.memory(0)?;
+			self.memory = self.backend.memory(at.end.max(found + found / 2))?;
+			self.backend.write(self.memory.borrow_mut(), 0, &self.constants);
 		}
+		Ok(at)
+	}
+
+	/// The rows of the tables of the tokens' positions.
+	fn tables(&self, pieces: &[Piece]) -> [B::Table; 2] {
 		let half = self.dims.head_dim / 2;
-		let Scratch { cos, sin, .. } = &mut self.scratch;
-		let places = pieces.iter().flat_map(|piece| (piece.sequence.len()..).take(piece.tokens.len()));
-		for ((position, cos), sin) in places.zip(cos.chunks_exact_mut(half)).zip(sin.chunks_exact_mut(half)) {
-			cos.copy_from_slice(&self.cos[position * half..(position + 1) * half]);
-			sin.copy_from_slice(&self.sin[position * half..(position + 1) * half]);
-		}
+		let places = || pieces.iter().flat_map(|piece| (piece.sequence.len()..).take(piece.tokens.len()));
+		let rows = |table: &[f32]| places().flat_map(|place| table[place * half..(place + 1) * half].iter().copied()).collect();
+		[rows(&self.cos), rows(&self.sin)].map(|table| self.backend.table(table))
 	}
 
-	/// The rows of the tokens.
-	fn embed(&mut self, pieces: &[Piece]) {
-		let Some(embedding) = &self.embedding else { return };
-		let tokens = pieces.iter().flat_map(|piece| piece.tokens);
-		for (&token, x) in tokens.zip(self.scratch.x.chunks_exact_mut(self.dim)) {
-			// Below the vocabulary, which fits.
-			embedding.row(token as usize, x);
-		}
-	}
-
-	fn layer(&mut self, index: usize, pieces: &mut [Piece], beside: &mut Beside) {
-		let (exec, dims, class) = (&*self.exec, self.dims, self.class);
+	fn layer(&mut self, index: usize, at: &Places, (pages, pieces): (&Pages, &mut [Piece]), beside: &mut Beside, tables: &[B::Table; 2]) {
+		let (backend, dims, dim) = (&*self.backend, self.dims, self.dim);
 		let Layer { norm1, q: wq, k: wk, v: wv, biases, head_norms, o: wo, norm2, gate: w_gate, up: w_up, down } = &self.layers[index];
-		let Scratch { x, r, h, q, k, v, raw, factors, o, gate, up, act, cos, sin, quantized, .. } = &mut self.scratch;
-		let (dim, width, n) = (self.dim, dims.key_width(), r.len());
-		let rope = |heads| RopeDims { seq: n, heads, head_dim: dims.head_dim };
+		let (arena, quantized) = (self.memory.borrow_mut(), &mut self.rows);
+		let Places { x, r, h, q, k, v, raw, factors, o, gate, up, act, .. } = at;
+		let copied = |at: &At| at.clone();
+		let tables = tables.each_ref();
+		let rope = |heads| RopeDims { seq: r.len(), heads, head_dim: dims.head_dim };
 
-		exec.rms_stats(x, dim, self.eps, r);
-		exec.rms_apply(x, r, norm1, h);
-		let rows = Rows::new(exec, class, dim, h, quantized);
-		rows.times(wq, q, Start::Zero);
-		rows.times(wk, k, Start::Zero);
-		rows.times(wv, v, Start::Zero);
-		for (which, out) in [(Projection::Q, &mut *q), (Projection::K, &mut *k), (Projection::V, &mut *v)] {
-			beside.add(exec, (index, which), h, out);
+		backend.rms_stats(arena, copied(x), dim, self.eps, copied(r));
+		backend.rms_apply(arena, copied(x), copied(r), copied(norm1), copied(h));
+		backend.multiply(arena, (copied(h), dim), &[(wq, copied(q)), (wk, copied(k)), (wv, copied(v))], quantized, Start::Zero);
+		for (which, out) in [(Projection::Q, q), (Projection::K, k), (Projection::V, v)] {
+			backend.add_beside(arena, beside, (index, which), copied(h), copied(out));
 		}
-		if let Some(biases) = biases {
-			for (rows, bias) in [&mut *q, &mut *k, &mut *v].into_iter().zip(biases) {
-				exec.add_bias(rows, bias);
-			}
+		for (rows, bias) in [q, k, v].into_iter().zip(biases.iter().flatten()) {
+			backend.add_bias(arena, copied(rows), copied(bias));
 		}
-		if let Some(norms) = head_norms {
-			for (rows, norm) in [&mut *q, &mut *k].into_iter().zip(norms) {
-				std::mem::swap(rows, raw);
-				rows.resize(raw.len(), 0.0);
-				factors.resize(raw.len() / dims.head_dim, 0.0);
-				exec.rms_stats(raw, dims.head_dim, self.eps, factors);
-				exec.rms_apply(raw, factors, norm, rows);
-			}
+		for (rows, norm) in [q, k].into_iter().zip(head_norms.iter().flatten()) {
+			let raw = raw.start..raw.start + rows.len();
+			let factors = factors.start..factors.start + rows.len() / dims.head_dim;
+			backend.copy(arena, copied(rows), raw.start);
+			backend.rms_stats(arena, copied(&raw), dims.head_dim, self.eps, copied(&factors));
+			backend.rms_apply(arena, raw, factors, copied(norm), copied(rows));
 		}
-		exec.rope_forward(rope(dims.heads), q, cos, sin);
-		exec.rope_forward(rope(dims.kv_heads), k, cos, sin);
-		let mut rows = k.chunks_exact(width).zip(v.chunks_exact(width));
-		for piece in &mut *pieces {
-			let first = piece.sequence.len();
-			for (position, (keys, values)) in (first..first + piece.tokens.len()).zip(&mut rows) {
-				if let Some(page) = piece.sequence.page_mut(position) {
-					Exec::page_token(dims, index, position % PAGE, keys, values, &mut page.data);
-				}
-			}
+		backend.rope(arena, rope(dims.heads), copied(q), tables, false);
+		backend.rope(arena, rope(dims.kv_heads), copied(k), tables, false);
+		backend.keep(arena, pages, (dims, index), pieces, [copied(k), copied(v)]);
+		backend.attend(arena, pages, (dims, index), pieces, [copied(q), copied(o)]);
+		backend.multiply(arena, (copied(o), dims.query_width()), &[(wo, copied(x))], quantized, Start::Existing);
+		backend.add_beside(arena, beside, (index, Projection::O), copied(o), copied(x));
+		backend.rms_stats(arena, copied(x), dim, self.eps, copied(r));
+		backend.rms_apply(arena, copied(x), copied(r), copied(norm2), copied(h));
+		backend.multiply(arena, (copied(h), dim), &[(w_gate, copied(gate)), (w_up, copied(up))], quantized, Start::Zero);
+		for (which, out) in [(Projection::Gate, gate), (Projection::Up, up)] {
+			backend.add_beside(arena, beside, (index, which), copied(h), copied(out));
 		}
-		let texts: Vec<Vec<&[f32]>> = pieces.iter().map(|piece| piece.sequence.pages()).collect();
-		let seen = pieces.iter().zip(&texts).flat_map(|(piece, pages)| {
-			let first = piece.sequence.len() + 1;
-			(first..first + piece.tokens.len()).map(|keys| Seen { pages, keys })
-		});
-		exec.attention_paged(dims, index, &seen.collect::<Vec<_>>(), q, o);
-		Rows::new(exec, class, dims.query_width(), o, quantized).times(wo, x, Start::Existing);
-		beside.add(exec, (index, Projection::O), o, x);
-		exec.rms_stats(x, dim, self.eps, r);
-		exec.rms_apply(x, r, norm2, h);
-		let rows = Rows::new(exec, class, dim, h, quantized);
-		rows.times(w_gate, gate, Start::Zero);
-		rows.times(w_up, up, Start::Zero);
-		for (which, out) in [(Projection::Gate, &mut *gate), (Projection::Up, &mut *up)] {
-			beside.add(exec, (index, which), h, out);
-		}
-		exec.swiglu_forward(gate, up, act);
-		Rows::new(exec, class, self.ffn, act, quantized).times(down, x, Start::Existing);
-		beside.add(exec, (index, Projection::Down), act, x);
+		backend.swiglu_forward(arena, copied(gate), copied(up), copied(act));
+		backend.multiply(arena, (copied(act), self.ffn), &[(down, copied(x))], quantized, Start::Existing);
+		backend.add_beside(arena, beside, (index, Projection::Down), copied(act), copied(x));
 	}
 
-	/// The last norm of the wanted rows.
-	fn finish(&mut self, pieces: &[Piece]) -> usize {
-		let dim = self.dim;
-		let Scratch { x, r, h, .. } = &mut self.scratch;
-		let (mut row, mut wanted) = (0, 0);
-		for Piece { tokens, wanted: of, .. } in pieces {
-			let first = match of {
-				Wanted::Nothing => row + tokens.len(),
-				Wanted::Last => row + tokens.len() - 1,
-				Wanted::All => row,
-			};
-			row += tokens.len();
-			x.copy_within(first * dim..row * dim, wanted * dim);
-			wanted += row - first;
+	/// The wanted rows after the last norm, or their logits.
+	fn finish(&mut self, at: &Places, pieces: &[Piece], wanted: usize, output: Output) -> At {
+		let (backend, dim, arena) = (&*self.backend, self.dim, self.memory.borrow_mut());
+		let (mut first, mut to) = (at.x.start, at.last.start);
+		for piece in pieces {
+			let rows = piece.wanted_rows();
+			let from = first + rows.start * dim..first + rows.end * dim;
+			if !from.is_empty() {
+				backend.copy(arena, from, to);
+			}
+			(first, to) = (first + piece.tokens.len() * dim, to + rows.len() * dim);
 		}
-		let (x, r, h) = (&x[..wanted * dim], &mut r[..wanted], &mut h[..wanted * dim]);
-		self.exec.rms_stats(x, dim, self.eps, r);
-		self.exec.rms_apply(x, r, &self.norm, h);
-		wanted
+		let (r, h) = (at.r.start..at.r.start + wanted, at.h.start..at.h.start + wanted * dim);
+		if wanted == 0 {
+			return h;
+		}
+		backend.rms_stats(arena, at.last.clone(), dim, self.eps, r.clone());
+		backend.rms_apply(arena, at.last.clone(), r, self.norm.clone(), h.clone());
+		let (Output::Logits, Some(head)) = (output, &self.head) else { return h };
+		backend.multiply(arena, (h, dim), &[(head, at.logits.clone())], &mut self.rows, Start::Zero);
+		at.logits.clone()
 	}
 }

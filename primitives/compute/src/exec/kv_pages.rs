@@ -2,9 +2,13 @@
 
 use super::beside::PackedAdapter;
 use crate::native::PAGE;
-use std::sync::{
-	atomic::{AtomicU64, AtomicUsize, Ordering},
-	Arc, Mutex, MutexGuard, PoisonError,
+use std::{
+	any::Any,
+	fmt,
+	sync::{
+		atomic::{AtomicU64, AtomicUsize, Ordering},
+		Arc, Mutex, MutexGuard, PoisonError,
+	},
 };
 
 /// Tokens whose keys and values lie in one page.
@@ -23,6 +27,41 @@ struct PagesInner {
 	used: AtomicUsize,
 	/// Who is told what is given up, if what is in the pages is elsewhere.
 	given_up: Option<GivenUp>,
+	/// If what is in the pages is in memory of a device.
+	device: Option<DeviceMemory>,
+}
+
+/// Memory of a device with places for pages.
+struct DeviceMemory {
+	memory: Box<dyn Any + Send + Sync>,
+	free: Mutex<Free>,
+}
+
+/// Places that no page has: those that were given back, and all from `next` on.
+#[derive(Default)]
+struct Free {
+	next: u32,
+	given_back: Vec<u32>,
+}
+
+impl DeviceMemory {
+	fn free(&self) -> MutexGuard<'_, Free> {
+		self.free.lock().unwrap_or_else(PoisonError::into_inner)
+	}
+
+	fn take(&self) -> u32 {
+		let mut free = self.free();
+		free.given_back.pop().unwrap_or_else(|| {
+			free.next = free.next.saturating_add(1);
+			free.next - 1
+		})
+	}
+}
+
+impl fmt::Debug for DeviceMemory {
+	fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+		formatter.debug_struct("DeviceMemory").finish_non_exhaustive()
+	}
 }
 
 /// Numbers of pages that no text has any more. Clones share them.
@@ -44,12 +83,29 @@ impl GivenUp {
 impl Pages {
 	/// Room for at most `limit` pages at a time.
 	pub fn new(limit: usize) -> Self {
-		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: None }))
+		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: None, device: None }))
+	}
+
+	/// Room in `memory` of a device, which has places for `places` pages.
+	pub fn on_device(places: u32, memory: impl Any + Send + Sync) -> Self {
+		let device = DeviceMemory { memory: Box::new(memory), free: Mutex::default() };
+		let limit = usize::try_from(places).unwrap_or(usize::MAX);
+		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: None, device: Some(device) }))
+	}
+
+	/// The memory that [`Self::on_device`] was given; `None` if it is another kind.
+	pub fn device_memory<M: Any>(&self) -> Option<&M> {
+		self.0.device.as_ref()?.memory.downcast_ref()
+	}
+
+	/// Whether they are in memory of a device.
+	pub fn are_on_device(&self) -> bool {
+		self.0.device.is_some()
 	}
 
 	/// As [`Self::new`], of pages that others hold: here they are numbers.
 	pub fn elsewhere(limit: usize, given_up: GivenUp) -> Self {
-		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: Some(given_up) }))
+		Self(Arc::new(PagesInner { limit, used: AtomicUsize::new(0), given_up: Some(given_up), device: None }))
 	}
 
 	/// Pages in use.
@@ -65,9 +121,14 @@ impl Pages {
 	/// Takes `count` pages of `len` elements, or none.
 	pub(super) fn take(&self, count: usize, len: usize) -> Option<Vec<Page>> {
 		let fits = |used: usize| used.checked_add(count).filter(|used| *used <= self.0.limit);
-		self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
+		self.0.used.fetch_update(Ordering::Acquire, Ordering::Relaxed, fits).ok()?;
 		let number = || NEXT.fetch_add(1, Ordering::Relaxed);
-		Some((0..count).map(|_| Page { number: number(), data: vec![0.0; len], of: self.0.clone() }).collect())
+		// Pages give their places back before they are counted out.
+		let page = |_| match &self.0.device {
+			Some(device) => Page { number: number(), data: Vec::new(), place: Some(device.take()), of: self.0.clone() },
+			None => Page { number: number(), data: vec![0.0; len], place: None, of: self.0.clone() },
+		};
+		Some((0..count).map(page).collect())
 	}
 }
 
@@ -76,12 +137,17 @@ impl Pages {
 pub struct Page {
 	number: u64,
 	pub(super) data: Vec<f32>,
+	/// Its place in memory of a device.
+	place: Option<u32>,
 	of: Arc<PagesInner>,
 }
 
 impl Drop for Page {
 	fn drop(&mut self) {
-		self.of.used.fetch_sub(1, Ordering::Relaxed);
+		if let (Some(device), Some(place)) = (&self.of.device, self.place) {
+			device.free().given_back.push(place);
+		}
+		self.of.used.fetch_sub(1, Ordering::Release);
 		if let Some(given_up) = &self.of.given_up {
 			given_up.numbers().push(self.number);
 		}
@@ -152,6 +218,20 @@ impl Sequence {
 	/// Notes that `tokens` were read into pages that were reserved.
 	pub fn advance(&mut self, tokens: usize) {
 		self.len += tokens;
+	}
+
+	/// The places of its pages in memory of a device, from the text's beginning on.
+	pub fn places(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+		self.full.iter().map(|page| page.place).chain(self.open.iter().map(|page| page.place))
+	}
+
+	/// Whether its pages are where those of `pages` are: on this machine, or in the same memory of a device.
+	pub(super) fn fits(&self, pages: &Pages) -> bool {
+		let fits = |page: &Page| match (&page.of.device, &pages.0.device) {
+			(None, None) => true,
+			_ => Arc::ptr_eq(&page.of, &pages.0),
+		};
+		self.full.iter().all(|page| fits(page)) && self.open.iter().all(fits)
 	}
 
 	/// The numbers of its pages, from the text's beginning on.

@@ -5,6 +5,7 @@ mod arena;
 mod backend;
 mod beside;
 mod code;
+mod decoding;
 mod inference;
 mod kv_pages;
 mod loss;
@@ -19,8 +20,9 @@ mod weight;
 pub use crate::native::{Exec, ExecError};
 pub use arena::Arena;
 pub use backend::{At, Backend, DeviceError, RmsInput};
-pub use beside::PackedAdapter;
+pub use beside::{Beside, PackedAdapter};
 pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeError};
+pub use decoding::Decoding;
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights_of, blocks};
@@ -29,6 +31,7 @@ pub use outer::{aggregate, outer_step, take_outer_step};
 pub use profile::{Profile, Spent};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};
+pub use weight::Weight;
 
 use neuroshard_graph::config::ConfigError;
 

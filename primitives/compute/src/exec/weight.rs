@@ -4,45 +4,41 @@ use super::Exec;
 use crate::native::{Packed, PackedInt8, Quantized};
 use neuroshard_graph::class::Class;
 use neuroshard_kernels::shape::Start;
-use std::sync::Arc;
 
 /// A matrix `[n, k]`.
-pub(super) enum Weight {
-	F32(Arc<Packed>),
+pub enum Weight {
+	/// In exact f32.
+	F32(Packed),
+	/// In groups of 8-bit numbers.
 	Int8(PackedInt8),
 }
 
 impl Weight {
 	/// Packs `values`, `[n, k]`.
-	pub fn pack(exec: &Exec, class: Class, n: usize, k: usize, values: &[f32]) -> Self {
+	pub(super) fn pack(exec: &Exec, class: Class, n: usize, k: usize, values: &[f32]) -> Self {
 		match class {
-			Class::ExactF32 => Self::F32(Arc::new(exec.pack(n, k, values))),
+			Class::ExactF32 => Self::F32(exec.pack(n, k, values)),
 			Class::ExactInt8 => Self::Int8(exec.pack_int8(n, k, values)),
 		}
 	}
-}
 
-/// Rows that weights of a class are multiplied with.
-pub(super) struct Rows<'a> {
-	exec: &'a Exec,
-	plain: &'a [f32],
-	quantized: &'a Quantized,
-}
-
-impl<'a> Rows<'a> {
-	/// `rows`, which have `k` elements. They are quantized into `memory` once for all products of the class that needs it.
-	pub fn new(exec: &'a Exec, class: Class, k: usize, rows: &'a [f32], memory: &'a mut Quantized) -> Self {
-		if class == Class::ExactInt8 {
-			exec.quantize(k, rows, memory);
-		}
-		Self { exec, plain: rows, quantized: memory }
+	/// Whether products with it read rows that are quantized.
+	pub(super) fn reads_quantized(&self) -> bool {
+		matches!(self, Self::Int8(_))
 	}
 
-	/// `out = rows weight^T`, or `out + rows weight^T`, with a weight of the class that the rows were made for.
-	pub fn times(&self, weight: &Weight, out: &mut [f32], start: Start) {
-		match weight {
-			Weight::F32(weight) => self.exec.matmul_packed(self.plain, weight, out, start),
-			Weight::Int8(weight) => self.exec.matmul_packed_int8(self.quantized, weight, out, start),
+	/// Copies row `row` of a matrix in exact f32 to `out`.
+	pub(super) fn row(&self, row: usize, out: &mut [f32]) {
+		if let Self::F32(weight) = self {
+			weight.row(row, out);
+		}
+	}
+
+	/// `out = rows weight^T`, or `out + rows weight^T`, of the rows as they are or as they were quantized.
+	pub(super) fn times(&self, exec: &Exec, rows: &[f32], quantized: &Quantized, out: &mut [f32], start: Start) {
+		match self {
+			Self::F32(weight) => exec.matmul_packed(rows, weight, out, start),
+			Self::Int8(weight) => exec.matmul_packed_int8(quantized, weight, out, start),
 		}
 	}
 }

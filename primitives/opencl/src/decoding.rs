@@ -1,0 +1,232 @@
+//! Answers on a device: weights that stay there, rows in 8 bits, and keys and values in pages.
+
+use crate::{
+	backend::{
+		check, existing, number,
+		Argument::{Float, Memory, Offset},
+		ITEMS, ROW, SCRATCH, SIDE,
+	},
+	handle::Handle,
+	Arena, OpenCl,
+};
+use neuroshard_compute::exec::{At, Backend, Beside, Decoding, DeviceError, Pages, Piece, PAGE_TOKENS};
+use neuroshard_graph::{config::Projection, Class};
+use neuroshard_kernels::{
+	schedule::attention_scale,
+	shape::{AttentionDims, MatDims, Start, GROUP},
+};
+use opencl3::{
+	error_codes::ClError,
+	memory::{Buffer, ClMem, CL_MEM_READ_WRITE},
+	types::{cl_char, cl_mem},
+};
+use std::ptr;
+
+/// Rows in groups of 8-bit numbers.
+struct Groups {
+	values: Handle<Buffer<cl_char>>,
+	scales: Handle<Buffer<f32>>,
+	/// Groups that there is room for.
+	room: usize,
+}
+
+/// What a matrix is kept as.
+enum Kept {
+	F32(Handle<Buffer<f32>>),
+	Int8(Groups),
+}
+
+/// A matrix of weights, `[n, k]`, on a device; nothing if that failed.
+pub struct Weight {
+	n: usize,
+	k: usize,
+	kept: Option<Kept>,
+}
+
+/// Rows that were quantized.
+#[derive(Default)]
+pub struct Rows(Option<Groups>);
+
+/// Memory for pages.
+struct Kv {
+	buffer: Handle<Buffer<f32>>,
+	/// Elements of a page.
+	page_len: usize,
+}
+
+impl OpenCl {
+	/// Room for groups.
+	fn groups(&self, groups: usize) -> Option<Groups> {
+		Some(Groups { values: self.buffer(groups.saturating_mul(GROUP))?, scales: self.buffer(groups)?, room: groups })
+	}
+
+	/// Quantizes rows of `k` elements, which begin at an offset of a memory.
+	fn quantize(&self, from: cl_mem, at: u64, (rows, k): (usize, usize), into: &Groups) {
+		let groups = k.div_ceil(GROUP);
+		let memory = [Memory(from), Offset(at), Memory(into.values.get()), Memory(into.scales.get())];
+		self.each("quantize", rows * groups, &[&memory[..], &[number(k), number(groups)]].concat());
+	}
+
+	/// A product of rows that were quantized.
+	fn multiply_groups(&self, arena: &mut Arena, MatDims { m, n, k }: MatDims, [a, b]: [&Groups; 2], c: &At, start: Start) {
+		let memory = [a, b].map(|groups| [Memory(groups.values.get()), Memory(groups.scales.get())]).concat();
+		let shape = [number(m), number(n), number(k.div_ceil(GROUP)), existing(start)];
+		let sides = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
+		self.launch("matmul_int8", sides, Some([ITEMS, ITEMS]), &[&memory[..], &[arena.memory(), arena.at(c)], &shape].concat());
+	}
+
+	/// A product of operands in the arena that are quantized first.
+	pub(crate) fn quantized_product(&self, arena: &mut Arena, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
+		let MatDims { m, n, k } = dims;
+		let (Some(left), Some(right)) = (self.groups(m * k.div_ceil(GROUP)), self.groups(n * k.div_ceil(GROUP))) else { return };
+		for (at, rows, groups) in [(&a, m, &left), (&b, n, &right)] {
+			arena.at(at);
+			self.quantize(arena.handle(), at.start as u64, (rows, k), groups);
+		}
+		self.multiply_groups(arena, dims, [&left, &right], &c, start);
+	}
+}
+
+impl Decoding for OpenCl {
+	type Memory = Arena;
+	type Weight = Weight;
+	type Rows = Rows;
+	const ADAPTERS: bool = false;
+
+	fn memory(&self, len: usize) -> Result<Arena, DeviceError> {
+		self.arena(len).map_err(|_| DeviceError { what: "allocate memory", code: 0 })
+	}
+
+	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Weight {
+		assert_eq!(values.len(), n * k, "weights");
+		let kept = self.upload(values).and_then(|buffer| match class {
+			Class::ExactF32 => Some(Kept::F32(buffer)),
+			Class::ExactInt8 => {
+				let groups = self.groups(n * k.div_ceil(GROUP))?;
+				self.quantize(buffer.get(), 0, (n, k), &groups);
+				// No more than one matrix is there in f32 at a time.
+				self.settled().ok()?;
+				Some(Kept::Int8(groups))
+			}
+		});
+		let bytes = match kept {
+			Some(Kept::F32(_)) => size_of_val(values),
+			Some(Kept::Int8(_)) => n * k.div_ceil(GROUP) * (GROUP + size_of::<f32>()),
+			None => 0,
+		};
+		self.keep_bytes(bytes as u64);
+		Weight { n, k, kept }
+	}
+
+	fn look_up(&self, arena: &mut Arena, table: &Weight, ids: &[u32], out: At) {
+		check(ids, table.n);
+		assert_eq!(out.len(), ids.len() * table.k, "rows");
+		let (Some(Kept::F32(table_at)), Some(ids)) = (&table.kept, self.upload(ids)) else { return };
+		let from = [arena.memory(), Memory(table_at.get()), Offset(0), Memory(ids.get())];
+		self.each("gather", out.len(), &[&from[..], &[arena.at(&out), number(table.k)]].concat());
+	}
+
+	fn multiply(&self, arena: &mut Arena, (x, k): (At, usize), products: &[(&Weight, At)], rows: &mut Rows, start: Start) {
+		let m = x.len() / k.max(1);
+		if products.iter().any(|(weight, _)| matches!(weight.kept, Some(Kept::Int8(_)))) {
+			let needed = m * k.div_ceil(GROUP);
+			if rows.0.as_ref().is_none_or(|groups| groups.room < needed) {
+				rows.0 = self.groups(needed);
+			}
+			if let Some(groups) = &rows.0 {
+				arena.at(&x);
+				self.quantize(arena.handle(), x.start as u64, (m, k), groups);
+			}
+		}
+		for (weight, out) in products {
+			assert!(weight.k == k && out.len() == m * weight.n, "shape");
+			let dims = MatDims { m, n: weight.n, k };
+			match (&weight.kept, &rows.0) {
+				(Some(Kept::F32(buffer)), _) => {
+					let left = [arena.memory(), arena.at(&x)];
+					let operands = [left[0], left[1], Memory(buffer.get()), Offset(0), arena.memory(), arena.at(out)];
+					self.multiply_tiles("matmul_nt", &operands, dims, k, start);
+				}
+				(Some(Kept::Int8(groups)), Some(rows)) => self.multiply_groups(arena, dims, [rows, groups], out, start),
+				_ => {}
+			}
+		}
+	}
+
+	fn add_beside(&self, _arena: &mut Arena, _beside: &mut Beside, _which: (usize, Projection), _x: At, _out: At) {}
+
+	fn is_lost(&self) -> bool {
+		self.has_failed()
+	}
+
+	fn page_len(&self, layers: usize, dims: AttentionDims) -> usize {
+		layers * dims.kv_heads * 2 * PAGE_TOKENS * dims.head_dim
+	}
+
+	fn pages(&self, limit: usize, len: usize) -> Pages {
+		let room = usize::try_from(self.room_for_pages()).unwrap_or(usize::MAX);
+		let most = room / (len.max(1) * size_of::<f32>());
+		// Places of tokens are counted in 32 bits.
+		let places = limit.min(most).min((1 << 31) / PAGE_TOKENS);
+		// SAFETY: the driver allocates; no pointer of ours is given.
+		let buffer: Result<Buffer<f32>, ClError> =
+			unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, (places * len).max(1), ptr::null_mut()) };
+		match buffer {
+			Ok(buffer) => Pages::on_device(u32::try_from(places).unwrap_or(0), Kv { buffer: Handle::new(buffer), page_len: len }),
+			// No text can be read then.
+			Err(_) => Pages::on_device(0, ()),
+		}
+	}
+
+	fn holds(&self, pages: &Pages) -> bool {
+		pages.device_memory::<Kv>().is_some() || (pages.are_on_device() && pages.limit() == 0)
+	}
+
+	fn keep(&self, arena: &Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &mut [Piece], [keys, values]: [At; 2]) {
+		let Some(Kv { buffer, page_len }) = pages.device_memory() else { return };
+		let per_page = u32::try_from(PAGE_TOKENS).unwrap_or(u32::MAX);
+		let places = pieces.iter().flat_map(|piece| {
+			let (first, held): (_, Vec<_>) = (piece.sequence.len(), piece.sequence.places().collect());
+			(first..first + piece.tokens.len()).map(move |token| {
+				let page = held.get(token / PAGE_TOKENS).copied().flatten().unwrap_or(0);
+				page * per_page + u32::try_from(token % PAGE_TOKENS).unwrap_or(0)
+			})
+		});
+		let places: Vec<u32> = places.collect();
+		assert_eq!(keys.len(), places.len() * dims.key_width(), "keys");
+		let Some(places) = self.upload(&places) else { return };
+		let from = [arena.memory(), arena.at(&keys), arena.at(&values), Memory(buffer.get()), Memory(places.get())];
+		let shape = [Offset(*page_len as u64), number(layer), number(dims.kv_heads), number(dims.head_dim)];
+		self.each("keep", keys.len(), &[&from[..], &shape].concat());
+	}
+
+	fn attend(&self, arena: &mut Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &[Piece], [q, o]: [At; 2]) {
+		let Some(Kv { buffer, page_len }) = pages.device_memory() else { return };
+		let (mut table, mut seen, mut most): (Vec<u32>, Vec<u32>, u32) = (Vec::new(), Vec::new(), 0);
+		for piece in pieces {
+			let first = u32::try_from(table.len()).unwrap_or(u32::MAX);
+			table.extend(piece.sequence.places().map(Option::unwrap_or_default));
+			for token in piece.sequence.len()..piece.sequence.len() + piece.tokens.len() {
+				let keys = u32::try_from(token + 1).unwrap_or(u32::MAX);
+				seen.extend([first, keys]);
+				most = most.max(keys);
+			}
+		}
+		let (rows, most) = (seen.len() / 2 * dims.heads, usize::try_from(most).unwrap_or(usize::MAX));
+		assert!(q.len() == rows * dims.head_dim && o.len() == q.len(), "queries");
+		let mut kept = self.scratch();
+		let share = (SCRATCH / most.max(1)).clamp(1, rows.max(1));
+		let (Some(table), Some(seen), Some(scratch)) =
+			(self.upload(&table), self.upload(&seen), self.room(&mut kept[0], share * most.max(1)))
+		else {
+			return;
+		};
+		let operands = [arena.memory(), arena.at(&q), arena.at(&o), Memory(buffer.get()), Memory(table.get()), Memory(seen.get())];
+		for first in (0..rows).step_by(share) {
+			let at = [Memory(scratch), Offset(first as u64), number(most), Offset(*page_len as u64), number(layer)];
+			let shape = [number(dims.heads), number(dims.kv_heads), number(dims.head_dim), Float(attention_scale(dims.head_dim))];
+			let groups = share.min(rows - first);
+			self.launch("attention_paged", [groups * ROW], Some([ROW]), &[&operands[..], &at, &shape].concat());
+		}
+	}
+}
