@@ -291,15 +291,12 @@ mod tests {
 	#[test]
 	fn a_device_writes_the_text_of_the_cpu_takes_no_adapters_and_is_replaced_if_it_is_not_there() {
 		let base = tempfile::tempdir().unwrap();
-		let folder = checkpoint_folder(base.path(), 3);
-		std::fs::create_dir_all(&folder).unwrap();
 		let (model, train) = presets::tiny();
-		let checkpoint = Checkpoint::genesis(3, &model, &train, 1).unwrap();
-		checkpoint.save(&folder, &ParamLayout::new(&model).unwrap()).unwrap();
-		neuroshard_roles::keep_model(&folder, &model).unwrap();
-		neuroshard_roles::keep_tokenizer(&folder, &Tokenizer::bytes()).unwrap();
+		let params = Checkpoint::genesis(3, &model, &train, 1).unwrap().params;
+		neuroshard_training::export::export(base.path(), &model, &Tokenizer::bytes(), &params).unwrap();
+		let which = Which { folder: Some(base.path()), ..Which::default() };
 		let write = |computes: &Computes, class| {
-			let (mut model, _) = with_adapter(base.path(), Which::default(), None, class, computes).unwrap();
+			let (mut model, _) = with_adapter(base.path(), which, None, class, computes).unwrap();
 			let sampling = Sampling { temperature: 3.0, ..Sampling::default() };
 			generate(&mut model, None, "The device and the CPU ", 60, &sampling).unwrap()
 		};
@@ -311,7 +308,7 @@ mod tests {
 			assert_eq!((write(&device, class), write(&absent, class)), (text.clone(), text));
 		}
 		let adapter = NamedAdapter { name: "a".into(), folder: base.path().into() };
-		let refused = with_adapters(base.path(), Which::default(), &[adapter], Class::ExactF32, &device).err().unwrap().to_string();
+		let refused = with_adapters(base.path(), which, &[adapter], Class::ExactF32, &device).err().unwrap().to_string();
 		assert!(refused.contains("leave --device or the adapter out"), "{refused}");
 	}
 
