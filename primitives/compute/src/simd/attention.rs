@@ -88,15 +88,28 @@ pub(super) unsafe fn softmax<I: Isa>(s: &mut [f32], scale: f32) {
 	}
 }
 
-/// `y = fma(factor, x, y)` for each element.
+/// `y = fma(factor, x, y)` for each of `terms`, in their order, which stays in registers.
 #[inline(always)]
-unsafe fn add_scaled<I: Isa>(factor: f32, x: &[f32], y: &mut [f32]) {
+unsafe fn add_scaled<'a, I: Isa>(terms: impl Iterator<Item = (f32, &'a [f32])> + Clone, y: &mut [f32]) {
 	// SAFETY: as Isa's methods.
 	unsafe {
-		let factor = I::splat(factor);
-		for i in (0..x.len()).step_by(LANES) {
-			let sum = I::fma(factor, I::get(x, i), I::get(y, i));
-			I::put(y, i, sum);
+		for i in (0..y.len()).step_by(2 * LANES) {
+			let mut sums = [I::get(y, i), I::splat(0.0)];
+			let wide = i + LANES < y.len();
+			if wide {
+				sums[1] = I::get(y, i + LANES);
+			}
+			for (factor, x) in terms.clone() {
+				let factor = I::splat(factor);
+				sums[0] = I::fma(factor, I::get(x, i), sums[0]);
+				if wide {
+					sums[1] = I::fma(factor, I::get(x, i + LANES), sums[1]);
+				}
+			}
+			I::put(y, i, sums[0]);
+			if wide {
+				I::put(y, i + LANES, sums[1]);
+			}
 		}
 	}
 }
@@ -132,10 +145,9 @@ pub(super) unsafe fn weighted_sum<'a, I: Isa>(
 		pack::<I>(Operand::new(weights, 0, stride, true), rows, common, I::MR, panel.as_mut_ptr());
 		panels::<I>((I::MR, width, common), panel.as_ptr(), (packed.as_ptr(), depth), out.as_mut_ptr(), width, false);
 		for (r, out) in out.chunks_exact_mut(width).enumerate().take(rows) {
-			for j in common..=first + r {
-				let v = values(j);
-				add_scaled::<I>(weights[r * stride + j], v, &mut out[..v.len()]);
-			}
+			let terms = (common..=first + r).map(|j| (weights[r * stride + j], values(j)));
+			let len = values(first).len();
+			add_scaled::<I>(terms, &mut out[..len]);
 		}
 	}
 }
@@ -157,11 +169,10 @@ pub(super) unsafe fn add_weighted<'a, I: Isa>(
 		for j in (0..end).step_by(I::MR) {
 			// From this query on, every key of the panel is seen.
 			let full = begin.max((j + I::MR).min(end) - 1);
-			for i in begin.max(j)..full {
-				let row = source(i);
-				for key in j..=i {
-					add_scaled::<I>(weights[(i - begin) * stride + key], row, &mut sum[key * width..key * width + row.len()]);
-				}
+			for key in j..if begin.max(j) < full { full } else { j } {
+				let terms = (begin.max(key)..full).map(|i| (weights[(i - begin) * stride + key], source(i)));
+				let len = source(begin).len();
+				add_scaled::<I>(terms, &mut sum[key * width..key * width + len]);
 			}
 			let (k, skipped) = (end - full, full - begin);
 			pack::<I>(Operand::new(weights, skipped * stride + j, stride, false), I::MR, k, I::MR, panel.as_mut_ptr());

@@ -94,6 +94,20 @@ impl Isa for Avx2 {
 		unsafe { halves!(_mm256_max_epi32(a, b)) }
 	}
 	#[inline(always)]
+	unsafe fn sum(v: Self::V) -> f32 {
+		unsafe { sum(_mm256_add_ps(v.0, v.1)) }
+	}
+	#[inline(always)]
+	unsafe fn max(k: Self::K) -> f32 {
+		unsafe {
+			let most = _mm256_max_epi32(k.0, k.1);
+			let most = _mm_max_epi32(_mm256_castsi256_si128(most), _mm256_extracti128_si256::<1>(most));
+			let most = _mm_max_epi32(most, _mm_shuffle_epi32::<0b0100_1110>(most));
+			let most = _mm_max_epi32(most, _mm_shuffle_epi32::<0b1011_0001>(most));
+			_mm256_cvtss_f32(_mm256_castsi256_ps(flip(_mm256_castsi128_si256(most))))
+		}
+	}
+	#[inline(always)]
 	unsafe fn transpose(rows: &mut [Self::V; 16]) {
 		unsafe {
 			let (mut top_left, mut top_right) = ([_mm256_setzero_ps(); 8], [_mm256_setzero_ps(); 8]);
@@ -244,5 +258,16 @@ unsafe fn transpose8(rows: &mut [__m256; 8]) {
 			rows[c] = _mm256_permute2f128_ps::<0x20>(t[c], t[4 + c]);
 			rows[4 + c] = _mm256_permute2f128_ps::<0x31>(t[c], t[4 + c]);
 		}
+	}
+}
+
+/// Sum of 8 lanes, each that of lanes `l` and `l + 8` of a vector: lanes `l + 4`, `l + 2`, `l + 1` are added in turn.
+#[inline(always)]
+pub(super) unsafe fn sum(v: __m256) -> f32 {
+	// SAFETY: as for the trait's methods.
+	unsafe {
+		let four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+		let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+		_mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
 	}
 }

@@ -1,7 +1,7 @@
 //! The vector operations on one 512-bit register.
 
 use super::{
-	few,
+	avx2, few,
 	int8::{panels, Activations, Block, Dots, Shape},
 	product, Isa,
 };
@@ -99,6 +99,37 @@ impl Isa for Avx512 {
 		unsafe { _mm512_max_epi32(a, b) }
 	}
 	#[inline(always)]
+	unsafe fn get_or(s: &[f32], i: usize, fill: f32) -> __m512 {
+		unsafe {
+			let (at, left) = (s.as_ptr().add(i), s.len() - i);
+			match left {
+				16.. => _mm512_loadu_ps(at),
+				_ => _mm512_mask_loadu_ps(_mm512_set1_ps(fill), first(left), at),
+			}
+		}
+	}
+	#[inline(always)]
+	unsafe fn put(s: &mut [f32], i: usize, v: __m512) {
+		unsafe {
+			let (at, left) = (s.as_mut_ptr().add(i), s.len() - i);
+			match left {
+				16.. => _mm512_storeu_ps(at, v),
+				_ => _mm512_mask_storeu_ps(at, first(left), v),
+			}
+		}
+	}
+	#[inline(always)]
+	unsafe fn sum(v: __m512) -> f32 {
+		unsafe {
+			let upper = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(v)));
+			avx2::sum(_mm256_add_ps(_mm512_castps512_ps256(v), upper))
+		}
+	}
+	#[inline(always)]
+	unsafe fn max(k: __m512i) -> f32 {
+		unsafe { _mm512_cvtss_f32(Self::from_key(_mm512_set1_epi32(_mm512_reduce_max_epi32(k)))) }
+	}
+	#[inline(always)]
 	unsafe fn transpose(rows: &mut [__m512; 16]) {
 		unsafe {
 			// 4x4 blocks within each 128-bit quarter of four rows at a time.
@@ -193,6 +224,12 @@ impl Dots for Vnni {
 			}
 		}
 	}
+}
+
+/// The first `count` lanes, fewer than 16.
+#[inline(always)]
+fn first(count: usize) -> __mmask16 {
+	(1 << count) - 1
 }
 
 /// As the scalar order key: inverts the lower bits of negative numbers.
