@@ -53,8 +53,6 @@ pub struct Exec {
 	pool: Pool,
 	/// Working memory of each thread.
 	scratch: Vec<Mutex<Scratch>>,
-	/// A packed operand that all threads read.
-	shared: Mutex<Scratch>,
 	/// Work from which on all threads are woken.
 	worth: AtomicUsize,
 }
@@ -85,7 +83,7 @@ impl Exec {
 			return Err(ExecError::Environment);
 		}
 		let scratch = (0..threads).map(|_| Mutex::default()).collect();
-		Ok(Self { level, pool, scratch, shared: Mutex::default(), worth: WORTH.into() })
+		Ok(Self { level, pool, scratch, worth: WORTH.into() })
 	}
 
 	/// Threads it computes with.

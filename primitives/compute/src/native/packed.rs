@@ -6,7 +6,7 @@ use crate::{
 	simd::{
 		few::few_rows,
 		paged,
-		product::{multiply_rows, pack_lines, Operand, Output, KC, MC, SLACK},
+		product::{multiply_rows, pack_lines, spaced, Operand, Output, KC, MC, SLACK},
 		Level,
 	},
 };
@@ -91,7 +91,7 @@ impl Exec {
 		}
 		self.run(threads, |t| {
 			let mut scratch = lock(&self.scratch[t]);
-			let buffer = scratch.take(MC * KC.min(k) + SLACK);
+			let buffer = scratch.take(MC * spaced(KC.min(k)) + SLACK);
 			let lines = share(n, width, t, threads);
 			if lines.is_empty() {
 				return;

@@ -3,7 +3,7 @@
 use super::{share, Exec};
 use crate::{
 	pool::lock,
-	simd::product::{multiply_rows, pack_lines, Operand, Output, KC, MC, NC, SLACK},
+	simd::product::{multiply_rows, pack_block, spaced, Operand, Output, KC, MC, NC, SLACK},
 };
 use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
 use std::ops::Range;
@@ -52,57 +52,31 @@ impl Exec {
 		}
 		// A vector unit does 16 multiply-adds in the time of one element of other operators.
 		let threads = self.threads_for(m * n * k / 16);
-		let by_rows = m.div_ceil(self.level.tile_rows()) >= 2 * threads;
-		for columns in blocks(n, NC) {
-			for depth in blocks(k, KC) {
-				let load = start == Start::Existing || depth.start > 0;
-				// SAFETY: row 0 and column 0 of the block exist.
-				let (a, b) = unsafe { (a.from(0, depth.start), b.from(columns.start, depth.start)) };
-				let c = Output { at: c[columns.start..].as_mut_ptr(), stride: n };
-				let block = MatDims { m, n: columns.len(), k: depth.len() };
-				if by_rows {
-					self.block_by_rows(threads, block, a, b, c, load);
-				} else {
-					self.block_by_columns(threads, block, a, b, c, load);
-				}
-			}
-		}
-	}
-
-	/// All threads pack the right operand, then each multiplies its rows.
-	fn block_by_rows(&self, threads: usize, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
 		let (rows, cols) = (self.level.tile_rows(), self.level.tile_cols());
-		let mut shared = lock(&self.shared);
-		let packed = shared.take(n.next_multiple_of(cols) * k + SLACK);
-		let parts = super::Parts::new(packed);
+		// Each thread packs all of the other operand for itself: that costs less than waiting for one another, and reading what another core has written.
+		let by_rows = m.div_ceil(rows) >= 4 * threads && (n <= m || n.div_ceil(cols) < 4 * threads) || m.div_ceil(rows) >= n.div_ceil(cols);
+		let c = Output { at: c.as_mut_ptr(), stride: n };
 		self.run(threads, |t| {
-			let lines = share(n, cols, t, threads);
-			// SAFETY: whole panels, and only this thread's; panels are multiples of a vector wide, so stores stay inside.
-			let part = unsafe { parts.get(lines.start * k..lines.end.next_multiple_of(cols) * k) };
-			pack_lines(self.level, b, lines, 0..k, cols, part);
-		});
-		let packed = &*packed;
-		self.run(threads, |t| {
+			let mine = |parts| if parts { t } else { 0 };
+			let lines = share(m, rows, mine(by_rows), if by_rows { threads } else { 1 });
+			let columns = share(n, cols, mine(!by_rows), if by_rows { 1 } else { threads });
+			if lines.is_empty() {
+				return;
+			}
 			let mut scratch = lock(&self.scratch[t]);
-			let buffer = scratch.take(MC * k + SLACK);
-			multiply_rows(self.level, a, share(m, rows, t, threads), MatDims { m, n, k }, (packed, k), c, load, buffer);
-		});
-	}
-
-	/// Few rows: each thread packs and multiplies its columns, some at a time, so that they are still in its cache.
-	fn block_by_columns(&self, threads: usize, MatDims { m, n, k }: MatDims, a: Operand, b: Operand, c: Output, load: bool) {
-		/// Columns packed at a time, a multiple of every tile width.
-		const STRIP: usize = 256;
-		self.run(threads, |t| {
-			let mut scratch = lock(&self.scratch[t]);
-			let (left, right) = scratch.take((MC + STRIP) * k + 2 * SLACK).split_at_mut(MC * k + SLACK);
-			let lines = share(n, self.level.tile_cols(), t, threads);
-			for first in lines.clone().step_by(STRIP) {
-				let strip = first..lines.end.min(first + STRIP);
-				pack_lines(self.level, b, strip.clone(), 0..k, self.level.tile_cols(), right);
-				// SAFETY: the strip's first column exists.
-				let c = unsafe { c.from(first) };
-				multiply_rows(self.level, a, 0..m, MatDims { m, n: strip.len(), k }, (right, k), c, load, left);
+			let depth = KC.min(k);
+			let wide = NC.min(columns.len()).next_multiple_of(cols);
+			let (left, right) = scratch.take((MC + wide) * spaced(depth) + 2 * SLACK).split_at_mut(MC * spaced(depth) + SLACK);
+			for first in columns.clone().step_by(NC) {
+				let strip = first..columns.end.min(first + NC);
+				for depth in blocks(k, KC) {
+					let load = start == Start::Existing || depth.start > 0;
+					// SAFETY: the first element of the block and of its output exist.
+					let (a, b, c) = unsafe { (a.from(0, depth.start), b.from(0, depth.start), c.from(first)) };
+					let k = depth.len();
+					pack_block(self.level, b, strip.clone(), 0..k, cols, right);
+					multiply_rows(self.level, a, lines.clone(), MatDims { m, n: strip.len(), k }, (right, spaced(k)), c, load, left);
+				}
 			}
 		});
 	}

@@ -143,7 +143,7 @@ pub(super) unsafe fn weighted_sum<'a, I: Isa>(
 	unsafe {
 		let (common, width) = (first + 1, out.len() / I::MR);
 		pack::<I>(Operand::new(weights, 0, stride, true), rows, common, I::MR, panel.as_mut_ptr());
-		panels::<I>((I::MR, width, common), panel.as_ptr(), (packed.as_ptr(), depth), out.as_mut_ptr(), width, false);
+		panels::<I>((I::MR, width, common), (panel.as_ptr(), common), (packed.as_ptr(), depth), out.as_mut_ptr(), width, false);
 		for (r, out) in out.chunks_exact_mut(width).enumerate().take(rows) {
 			let terms = (common..=first + r).map(|j| (weights[r * stride + j], values(j)));
 			let len = values(first).len();
@@ -177,7 +177,7 @@ pub(super) unsafe fn add_weighted<'a, I: Isa>(
 			let (k, skipped) = (end - full, full - begin);
 			pack::<I>(Operand::new(weights, skipped * stride + j, stride, false), I::MR, k, I::MR, panel.as_mut_ptr());
 			let (right, sum) = (packed.as_ptr().add(skipped * I::NR), sum.as_mut_ptr().add(j * width));
-			panels::<I>((I::MR, width, k), panel.as_ptr(), (right, end - begin), sum, width, true);
+			panels::<I>((I::MR, width, k), (panel.as_ptr(), k), (right, end - begin), sum, width, true);
 		}
 	}
 }
@@ -203,7 +203,7 @@ kernels! {
 				let seen = first + i + rows;
 				pack::<I>(Operand::new(q, i * qw + h * hd, qw, true), rows, hd, I::MR, panel.as_mut_ptr());
 				let n = seen.next_multiple_of(I::NR);
-				panels::<I>((I::MR, n, hd), panel.as_ptr(), (packed_k.as_ptr(), hd), scores.as_mut_ptr(), sizes.keys, false);
+				panels::<I>((I::MR, n, hd), (panel.as_ptr(), hd), (packed_k.as_ptr(), hd), scores.as_mut_ptr(), sizes.keys, false);
 				for (r, s) in scores.chunks_exact_mut(sizes.keys).enumerate().take(rows) {
 					softmax::<I>(&mut s[..first + i + r + 1], scale);
 				}
@@ -245,9 +245,9 @@ kernels! {
 					let of_panel = (i - begin) * sizes.keys;
 					let (p, ds) = (&mut p[of_panel..], &mut ds[of_panel..]);
 					pack::<I>(Operand::new(input.q, query(i), qw, true), rows, hd, I::MR, panel.as_mut_ptr());
-					panels::<I>((I::MR, n, hd), panel.as_ptr(), (lines_k.as_ptr(), hd), p.as_mut_ptr(), sizes.keys, false);
+					panels::<I>((I::MR, n, hd), (panel.as_ptr(), hd), (lines_k.as_ptr(), hd), p.as_mut_ptr(), sizes.keys, false);
 					pack::<I>(Operand::new(input.d_o, query(i), qw, true), rows, hd, I::MR, panel.as_mut_ptr());
-					panels::<I>((I::MR, n, hd), panel.as_ptr(), (lines_v.as_ptr(), hd), ds.as_mut_ptr(), sizes.keys, false);
+					panels::<I>((I::MR, n, hd), (panel.as_ptr(), hd), (lines_v.as_ptr(), hd), ds.as_mut_ptr(), sizes.keys, false);
 					for r in 0..rows {
 						let seen = r * sizes.keys..r * sizes.keys + i + r + 1;
 						let (p, ds) = (&mut p[seen.clone()], &mut ds[seen]);

@@ -9,7 +9,13 @@ pub(crate) const KC: usize = 512;
 /// Rows of the left operand that are packed at a time, a multiple of every tile height.
 pub(crate) const MC: usize = 192;
 /// Columns of the right operand that are packed at a time.
-pub(crate) const NC: usize = 4096;
+pub(crate) const NC: usize = 512;
+/// Elements of a line of a packed panel, with some more behind them: panels that are whole pages apart would lie in one set of the first cache, and what is
+/// stored beyond a panel's end must not hit the next.
+pub(crate) const fn spaced(k: usize) -> usize {
+	k + 2
+}
+
 /// Elements behind a packed block that packing may overwrite.
 pub(crate) const SLACK: usize = LANES;
 
@@ -98,6 +104,32 @@ pub(super) unsafe fn pack<I: Isa>(op: Operand, lines: usize, k: usize, width: us
 				pack_transposed::<I>(op, count, k, width, dst);
 			} else {
 				pack_copied::<I>(op, count, k, width, dst);
+			}
+		}
+	}
+}
+
+/// As [`pack`], into panels [`spaced`] apart. Lines that are neighbours in memory are read some elements of all of them at a time, as they lie there.
+///
+/// # Safety
+/// As [`pack`], for panels that are so much larger.
+#[inline(always)]
+unsafe fn pack_spaced<I: Isa>(op: Operand, lines: usize, k: usize, width: usize, dst: *mut f32) {
+	/// Elements of a line that are copied at a time.
+	const ELEMENTS: usize = 8;
+	let elements = if op.along_k { k } else { ELEMENTS };
+	for kk in (0..k).step_by(elements) {
+		let k_here = elements.min(k - kk);
+		for (panel, first) in (0..lines).step_by(width).enumerate() {
+			let count = width.min(lines - first);
+			// SAFETY: the panel lies inside `dst`, its lines inside the operand; what is stored beyond a panel's last line is in the space behind it.
+			unsafe {
+				let (op, dst) = (op.from(first, kk), dst.add(panel * width * spaced(k) + kk * width));
+				if op.along_k {
+					pack_transposed::<I>(op, count, k_here, width, dst);
+				} else {
+					pack_copied::<I>(op, count, k_here, width, dst);
+				}
 			}
 		}
 	}
@@ -216,14 +248,14 @@ unsafe fn edge_tile<I: Isa>((rows, cols, k): (usize, usize, usize), a: *const f3
 
 /// All tiles of packed left panels (`m` rows) and packed right panels (`n` columns), over `k` elements.
 ///
-/// The right panels were packed with `depth` elements, of which `b` points to the first that is used.
+/// Panels were packed with so many elements as stand beside them, of which the pointers show the first that is used.
 ///
 /// # Safety
 /// As [`Isa`]'s methods; `c` has `m` rows of `n` elements, `ldc` apart.
 #[inline(always)]
 pub(super) unsafe fn panels<I: Isa>(
 	(m, n, k): (usize, usize, usize),
-	a: *const f32,
+	(a, lines): (*const f32, usize),
 	(b, depth): (*const f32, usize),
 	c: *mut f32,
 	ldc: usize,
@@ -234,7 +266,7 @@ pub(super) unsafe fn panels<I: Isa>(
 			let (rows, cols) = (I::MR.min(m - i), I::NR.min(n - j));
 			// SAFETY: panels and outputs exist.
 			unsafe {
-				let (a, b, c) = (a.add(i * k), b.add(j * depth), c.add(i * ldc + j));
+				let (a, b, c) = (a.add(i * lines), b.add(j * depth), c.add(i * ldc + j));
 				if rows == I::MR && cols == I::NR {
 					I::tile(k, a, b, c, ldc, load);
 				} else {
@@ -269,6 +301,14 @@ impl Output {
 }
 
 kernels! {
+	/// Packs lines `lines` of `op`, elements `k`, into panels of `width`, [`spaced`] apart, at the beginning of `dst`.
+	///
+	/// The lines and elements exist and `dst` has room for whole panels and [`SLACK`].
+	fn pack_block<I>(op: Operand, lines: Range<usize>, k: Range<usize>, width: usize, dst: &mut [f32]) {
+		debug_assert!(dst.len() >= lines.len().next_multiple_of(width) * spaced(k.len()));
+		pack_spaced::<I>(op.from(lines.start, k.start), lines.len(), k.len(), width, dst.as_mut_ptr());
+	}
+
 	/// Packs lines `lines` of `op`, elements `k`, into panels of `width`, at the beginning of `dst`.
 	///
 	/// The lines and elements exist and `dst` has room for whole panels and [`SLACK`].
@@ -280,14 +320,14 @@ kernels! {
 	/// Multiplies rows `rows` of `a`, packed here block by block into `buffer`, with columns packed in `b`: `n` and `k` of `dims`, from the beginning of
 	/// `a`, and of the panels of `b`, which have `depth` elements.
 	///
-	/// `c` is the output's element of row 0 of `a`. `buffer` has room for `MC * k + SLACK` elements.
+	/// `c` is the output's element of row 0 of `a`. `buffer` has room for `MC * spaced(k) + SLACK` elements.
 	fn multiply_rows<I>(a: Operand, rows: Range<usize>, dims: MatDims, b: (&[f32], usize), c: Output, load: bool, buffer: &mut [f32]) {
 		let (MatDims { n, k, .. }, (b, depth)) = (dims, b);
-		debug_assert!(b.len() >= (n.next_multiple_of(I::NR) - I::NR) * depth + k * I::NR && buffer.len() >= MC * k + SLACK);
+		debug_assert!(b.len() >= (n.next_multiple_of(I::NR) - I::NR) * depth + k * I::NR && buffer.len() >= MC * spaced(k) + SLACK);
 		for i in rows.clone().step_by(MC) {
 			let m = MC.min(rows.end - i);
-			pack::<I>(a.from(i, 0), m, k, I::MR, buffer.as_mut_ptr());
-			panels::<I>((m, n, k), buffer.as_ptr(), (b.as_ptr(), depth), c.at.add(i * c.stride), c.stride, load);
+			pack_spaced::<I>(a.from(i, 0), m, k, I::MR, buffer.as_mut_ptr());
+			panels::<I>((m, n, k), (buffer.as_ptr(), spaced(k)), (b.as_ptr(), depth), c.at.add(i * c.stride), c.stride, load);
 		}
 	}
 }

@@ -27,7 +27,7 @@ kernels! {
 			let rows = s.len() / seq;
 			pack::<I>(Operand::new(q, first * qw + h * hd, qw, true), rows, hd, I::MR, panel.as_mut_ptr());
 			let n = (first + rows).next_multiple_of(I::NR);
-			panels::<I>((I::MR, n, hd), panel.as_ptr(), (packed.as_ptr(), hd), chains.as_mut_ptr(), sizes.keys, false);
+			panels::<I>((I::MR, n, hd), (panel.as_ptr(), hd), (packed.as_ptr(), hd), chains.as_mut_ptr(), sizes.keys, false);
 			for ((row, s), chains) in (first..).zip(s.chunks_exact_mut(seq)).zip(chains.chunks_exact(sizes.keys)) {
 				let (seen, later) = s.split_at_mut(row + 1);
 				seen.copy_from_slice(&chains[..row + 1]);
