@@ -1,6 +1,7 @@
 //! Speed of the matrix products, in GFLOP/s, beside the `gemm` crate on the same shapes in the same run.
 //!
-//! `cargo run --release -p neuroshard-compute --example product [-- SECONDS_PER_SHAPE]`
+//! `cargo run --release -p neuroshard-compute --example product [-- SECONDS_PER_SHAPE]`; with `exact` or `gemm`, then `nt`, `nn` or `tn`, M, N, K and THREADS, only the
+//! GFLOP/s of that product, for `scripts/bench-engine.sh`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -20,6 +21,10 @@ enum Layout {
 }
 
 fn main() -> Result<(), ExecError> {
+	let arguments: Vec<String> = std::env::args().skip(1).collect();
+	if let [way, layout, numbers @ ..] = &arguments[..] {
+		return one(way == "exact", layout, numbers);
+	}
 	let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(0.4);
 	let budget = Duration::from_secs_f64(seconds);
 	let shapes = [
@@ -51,11 +56,7 @@ fn main() -> Result<(), ExecError> {
 			// Interleaved, the best of each: other load on the machine then hits both.
 			let begin = Instant::now();
 			while begin.elapsed() < budget {
-				ours = ours.min(time(|| match layout {
-					Layout::Nt => exec.matmul_nt(dims, &a, &b, &mut c, Start::Zero),
-					Layout::Nn => exec.matmul_nn(dims, &a, &b, &mut c, Start::Zero),
-					Layout::Tn => exec.matmul_tn(dims, &a, &b, &mut c, Start::Zero),
-				}));
+				ours = ours.min(time(|| exact(&exec, layout, dims, &a, &b, &mut c)));
 				theirs = theirs.min(time(|| peer(layout, dims, &a, &b, &mut c, threads)));
 			}
 			product *= theirs / ours;
@@ -64,6 +65,37 @@ fn main() -> Result<(), ExecError> {
 		println!("geometric mean of the ratios: {:.2}", product.powf(1.0 / shapes.len() as f64));
 	}
 	Ok(())
+}
+
+/// Prints the GFLOP/s of the fastest product of a shape.
+fn one(is_exact: bool, layout: &str, numbers: &[String]) -> Result<(), ExecError> {
+	let layout = match layout {
+		"nt" => Layout::Nt,
+		"nn" => Layout::Nn,
+		_ => Layout::Tn,
+	};
+	let [m, n, k, threads] = numbers.iter().map(|number| number.parse().unwrap()).collect::<Vec<usize>>()[..] else {
+		panic!("M, N, K and THREADS are needed")
+	};
+	let (exec, dims) = (Exec::new(threads)?, MatDims { m, n, k });
+	let (a, b, mut c) = (fill(m * k, 1), fill(k * n, 2), vec![0.0; m * n]);
+	let (begin, mut fastest) = (Instant::now(), f64::MAX);
+	while begin.elapsed() < Duration::from_millis(300) {
+		fastest = fastest.min(time(|| match is_exact {
+			true => exact(&exec, layout, dims, &a, &b, &mut c),
+			false => peer(layout, dims, &a, &b, &mut c, threads),
+		}));
+	}
+	println!("{}", 2.0 * (m * n * k) as f64 / 1e9 / fastest);
+	Ok(())
+}
+
+fn exact(exec: &Exec, layout: Layout, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32]) {
+	match layout {
+		Layout::Nt => exec.matmul_nt(dims, a, b, c, Start::Zero),
+		Layout::Nn => exec.matmul_nn(dims, a, b, c, Start::Zero),
+		Layout::Tn => exec.matmul_tn(dims, a, b, c, Start::Zero),
+	}
 }
 
 fn peer(layout: Layout, MatDims { m, n, k }: MatDims, a: &[f32], b: &[f32], c: &mut [f32], threads: usize) {
