@@ -70,6 +70,8 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 
 #[cfg(test)]
 mod tests {
+	use super::{Optimizer, TrainConfig, F32};
+
 	#[test]
 	fn a_devnet_steps_with_momentum_and_bears_liars_where_there_are_enough_participants() {
 		let train = super::devnet().1;
@@ -81,6 +83,8 @@ mod tests {
 	fn presets_are_accepted() {
 		for (model, train) in [super::devnet(), super::large(), super::tiny()] {
 			assert_eq!(train.validate(&model), Ok(()));
+			let muon = TrainConfig { optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..train };
+			assert_eq!(muon.validate(&model), Ok(()));
 			assert_eq!(model.vocab, 288, "what comes out can be used");
 		}
 		// Embedding and head; in each of 8 layers four matrices of attention, three of SwiGLU and two norms; one more at the end.
