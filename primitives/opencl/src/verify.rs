@@ -130,7 +130,7 @@ mod tests {
 			("all[i][j] + sums[i][j];", "sums[i][j];"),
 			("head / (heads / kv_heads) * dim", "head % kv_heads * dim"),
 			("arena[i] = arena[i] * factor;", "arena[i] = arena[i] * factor * 1.0000001f;"),
-			("i / n == i % n ? sum + MUON_STEP_0 : sum", "i == 0 ? sum + MUON_STEP_0 : sum"),
+			("? sum + MUON_STEP_0 : sum", "? sum + MUON_STEP_0 * 1.0000001f : sum"),
 			("fma(-rate, arena[x + i], arena[p + i] * decay)", "arena[p + i] * decay - rate * arena[x + i]"),
 			("float y = 1.0f + fma(r * r, q, r);", "float y = exp(r);"),
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
