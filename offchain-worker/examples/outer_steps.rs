@@ -1,8 +1,10 @@
-//! What the outer step does to training: the validation loss after some rounds of a preset's run on a dataset, for outer rates and momenta.
+//! What outer and inner step do to training: the validation loss after some rounds of a preset's run on a dataset, for outer rates and momenta, inner learning rates, and AdamW
+//! or Muon.
 //!
 //! `cargo run --release -p neuroshard-worker --example outer_steps -- DATASET tiny|devnet ROUNDS SEEDS OUTER..`, with a dataset of `neuroshard-worker dataset build`. ROUNDS, as in
-//! `4,8`, are those after which the loss is told; SEEDS, as in `0,1,2`, draw the first parameters and the windows. OUTER is rate and momentum, as in `0.7,0.9`. The preset's rule combines
-//! the deltas of three workers. All outer steps see the same windows. One thread.
+//! `4,8`, are those after which the loss is told; SEEDS, as in `0,1,2`, draw the first parameters and the windows. OUTER is rate and momentum, as in `0.7,0.9`; behind them may stand
+//! the learning rate of inner steps, constant after the warm-up, and then Muon's momentum, as in `0.7,0.9,3e-3,0.95`. The preset's rule combines the deltas of three workers. All outer
+//! steps see the same windows. One thread.
 
 use neuroshard_data::{loader::Loader, manifest::DatasetManifest};
 use neuroshard_training::{
@@ -12,7 +14,7 @@ use neuroshard_training::{
 	presets,
 	round::Training,
 };
-use neuroshard_types::{assignment::Draw, TrainConfig, F32, H256};
+use neuroshard_types::{assignment::Draw, Optimizer, TrainConfig, F32, H256};
 use std::{error::Error, path::PathBuf, str::FromStr, sync::atomic::AtomicBool};
 
 /// Workers of a round, as in a devnet.
@@ -39,7 +41,7 @@ fn deltas(engine: &mut Engine, checkpoint: &Checkpoint, loader: &Loader, seed: u
 fn main() -> Result<(), Box<dyn Error>> {
 	let arguments: Vec<String> = std::env::args().skip(1).collect();
 	let [dataset, preset, rounds, seeds, outer @ ..] = arguments.as_slice() else {
-		return Err("usage: outer_steps DATASET tiny|devnet ROUNDS SEEDS RATE,MOMENTUM..".into());
+		return Err("usage: outer_steps DATASET tiny|devnet ROUNDS SEEDS RATE,MOMENTUM[,LEARNING RATE[,MOMENTUM OF MUON]]..".into());
 	};
 	let (model, train) = match preset.as_str() {
 		"tiny" => presets::tiny(),
@@ -51,8 +53,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let loader = Loader::new(&folder, manifest.shape, manifest.width())?;
 	for seed in numbers::<u8>(seeds)? {
 		for outer in outer {
-			let [rate, momentum] = numbers::<f32>(outer)?.try_into().map_err(|_| "an outer step is RATE,MOMENTUM")?;
-			let train = TrainConfig { seed: [seed; 32], outer_lr: F32::new(rate), outer_beta: F32::new(momentum), ..train.clone() };
+			let given = numbers::<f32>(outer)?;
+			let [rate, momentum, inner @ ..] = given.as_slice() else {
+				return Err("an outer step is RATE,MOMENTUM[,LEARNING RATE[,MOMENTUM OF MUON]]".into());
+			};
+			let mut train = TrainConfig { seed: [seed; 32], outer_lr: F32::new(*rate), outer_beta: F32::new(*momentum), ..train.clone() };
+			if let Some(&lr) = inner.first() {
+				(train.lr, train.lr_min, train.total_steps) = (F32::new(lr), F32::new(lr), 0);
+			}
+			if let Some(&momentum) = inner.get(1) {
+				train.optimizer = Optimizer::Muon { momentum: F32::new(momentum) };
+			}
 			let mut engine = Engine::new(&model, &train, 1)?;
 			let mut checkpoint = Checkpoint::genesis(0, &model, &train, 1)?;
 			print!("seed {seed}, outer step {outer}:");

@@ -205,6 +205,10 @@ impl TrainFile {
 		}
 		self.check_code()?;
 		self.adapter.map_or(Ok(()), |adapter| adapter.check())?;
+		if let Some(momentum) = self.optimizer.momentum() {
+			within("train.optimizer.Muon.momentum", momentum.get(), 0.0, 0.9999)?;
+			require(self.adapter.is_none(), "train.optimizer", || "is Muon, but must be AdamW beside train.adapter".into())?;
+		}
 		whole("train.validation_sequences", self.validation_sequences, 1, u32::MAX)?;
 		let chained = [self.batch, self.seq_len, if model.family.has_head_norms() { model.heads } else { 1 }].map(u128::from);
 		let chain = chained.into_iter().fold(1, u128::saturating_mul);
@@ -297,7 +301,7 @@ mod tests {
 	use crate::cli::Preset;
 	use neuroshard_types::{
 		dataset::{DatasetShape, Tokenizer},
-		Family, F32, H256,
+		Family, Optimizer, F32, H256,
 	};
 	use proptest::prelude::*;
 
@@ -306,7 +310,7 @@ mod tests {
 
 	#[test]
 	fn every_field_that_the_chain_would_refuse_is_named() {
-		let changes: [(&str, Change); 40] = [
+		let changes: [(&str, Change); 42] = [
 			("name", |file| file.name.clear()),
 			("min_participants", |file| file.min_participants = 0),
 			("min_participants", |file| file.min_participants = file.max_participants + 1),
@@ -349,6 +353,12 @@ mod tests {
 			("train.clip", |file| file.train.clip = 0.0),
 			("train.outer_lr", |file| file.train.outer_lr = 11.0),
 			("train.outer_beta", |file| file.train.outer_beta = 1.0),
+			("train.optimizer.Muon.momentum", |file| file.train.optimizer = Optimizer::Muon { momentum: F32::new(1.0) }),
+			("train.optimizer", |file| {
+				file.train.optimizer = Optimizer::Muon { momentum: F32::new(0.95) };
+				let projections = neuroshard_types::Projections::ALL;
+				file.train.adapter = Some(AdapterFile { base: None, rank: 8, alpha: 16.0, projections });
+			}),
 			("train.validation_sequences", |file| file.train.validation_sequences = 0),
 		];
 		for (field, change) in changes {

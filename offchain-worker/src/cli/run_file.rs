@@ -7,8 +7,8 @@ use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Manifest,
 	run::{PhaseDurations, RunConfig, RunStart},
-	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Projections, Robust, RopeScaling, RoundIndex, Rule, TrainConfig,
-	F32, H256,
+	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Optimizer, Projections, Robust, RopeScaling, RoundIndex, Rule,
+	TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -165,6 +165,9 @@ pub struct TrainFile {
 	/// What is trained beside a model that stays as it is; without it the model is trained.
 	#[serde(default, skip_serializing_if = "Option::is_none")]
 	pub adapter: Option<AdapterFile>,
+	/// What changes the weights of the layers' projections; AdamW without this field.
+	#[serde(default, skip_serializing_if = "is_default")]
+	pub optimizer: Optimizer,
 }
 
 /// [`Adapter`] with floats as numbers.
@@ -361,6 +364,7 @@ impl TrainFile {
 				alpha: alpha.get(),
 				projections,
 			}),
+			optimizer: train.optimizer,
 		}
 	}
 
@@ -409,6 +413,7 @@ impl TrainFile {
 				alpha: F32::new(alpha),
 				projections,
 			}),
+			optimizer: self.optimizer,
 		}
 	}
 }
@@ -490,6 +495,18 @@ mod tests {
 		assert_eq!(again, file);
 		let unknown = serde_json::from_str::<AdapterFile>(&json.replace("v_proj", "w_proj")).unwrap_err().to_string();
 		assert!(unknown.contains("there is no projection w_proj"), "{unknown}");
+	}
+
+	#[test]
+	fn a_file_without_an_optimizer_has_adamw_and_muon_needs_its_momentum() {
+		let mut json = serde_json::to_value(tiny()).unwrap();
+		assert!(json["train"].get("optimizer").is_none());
+		json["train"]["optimizer"] = serde_json::json!({"Muon": {"momentum": 0.95}});
+		let file: RunFile = serde_json::from_value(json.clone()).unwrap();
+		let config = file.config(3, &bytes(), RunStart::Seed, 1).unwrap();
+		assert_eq!(config.train.optimizer, Optimizer::Muon { momentum: F32::new(0.95) });
+		json["train"]["optimizer"] = serde_json::json!({"Muon": {}});
+		assert!(serde_json::from_value::<RunFile>(json).unwrap_err().to_string().contains("momentum"));
 	}
 
 	#[test]

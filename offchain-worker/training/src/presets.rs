@@ -1,7 +1,7 @@
 //! Model and training configurations that networks on one machine use.
 
 use neuroshard_data::tokenizer::bytes;
-use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32};
+use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Optimizer, Robust, Rule, TrainConfig, F32};
 
 /// The configuration of a local network: three workers on two shared cores finish a round in about a minute, and four
 /// rounds show that the model learns.
@@ -63,12 +63,15 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 		validation_sequences: 32,
 		masked: false,
 		adapter: None,
+		optimizer: Optimizer::AdamW,
 	};
 	(model, train)
 }
 
 #[cfg(test)]
 mod tests {
+	use super::{Optimizer, TrainConfig, F32};
+
 	#[test]
 	fn a_devnet_steps_with_momentum_and_bears_liars_where_there_are_enough_participants() {
 		let train = super::devnet().1;
@@ -80,6 +83,8 @@ mod tests {
 	fn presets_are_accepted() {
 		for (model, train) in [super::devnet(), super::large(), super::tiny()] {
 			assert_eq!(train.validate(&model), Ok(()));
+			let muon = TrainConfig { optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..train };
+			assert_eq!(muon.validate(&model), Ok(()));
 			assert_eq!(model.vocab, 288, "what comes out can be used");
 		}
 		// Embedding and head; in each of 8 layers four matrices of attention, three of SwiGLU and two norms; one more at the end.

@@ -16,6 +16,10 @@
 //! `|theta| + lr * H * sqrt(H)`. The rule is twice and four times that, for rounding: what 32 bits lose of the squares of tiny gradients is
 //! small against `eps`, of which at least 1e-16 is asked.
 //!
+//! A step of Muon sets `p <- decay * p - lr_t * s * x` with `s = 0.2 sqrt(n)`, n the longer side of the matrix. No number of x is larger than its largest
+//! singular value. That is at most 1 before the Newton-Schulz steps, which take what is between 0 and 1.21 to what is between 0 and 1.21. So H steps change
+//! a parameter by at most `|theta| + lr * H * sqrt(n) / 4`, of which the rule is four times as well.
+//!
 //! What a code says is that of several deltas: with a decay of b a residual holds up to `1 / (1 - b)` of them, and a number waits for no more rounds than
 //! there are numbers in its tile before it is said. Of a tile the largest numbers are compared: the levels of a code are means of several. A number of a
 //! cosine transform's tile can have all that is in the tile: 32 times the largest.
@@ -23,13 +27,17 @@
 use super::checkpoint::Checkpoint;
 use neuroshard_graph::resume::NUMBERS;
 use neuroshard_kernels::shape::Tiling;
-use neuroshard_types::{Code, RoundIndex, TopK, TrainConfig};
+use neuroshard_types::{Code, Optimizer, RoundIndex, TopK, TrainConfig};
 
 /// Returns whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles. Computed from numbers of 64 bits by
 /// additions, multiplications and a root, so that all machines agree.
 pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: &[f32]) -> bool {
 	let steps = f64::from(train.inner_steps);
-	let reach = 4.0 * f64::from(train.lr.get()) * steps * steps.sqrt();
+	let step = match train.optimizer {
+		Optimizer::AdamW => steps.sqrt(),
+		Optimizer::Muon { .. } => steps.sqrt().max(longest_side(tiling).sqrt() / 4.0),
+	};
+	let reach = 4.0 * f64::from(train.lr.get()) * steps * step;
 	let within = |theta: f64, change: f32| f64::from(change).abs() <= 2.0 * theta + reach;
 	let Some(code) = train.code() else {
 		return start.len() == delta.len() && start.iter().zip(delta).all(|(theta, &change)| within(f64::from(*theta).abs(), change));
@@ -50,6 +58,13 @@ pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: 
 	};
 	// A NaN is never the larger one, but no number of a delta that was decoded.
 	[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
+}
+
+/// The longest side of a matrix.
+fn longest_side(tiling: &Tiling) -> f64 {
+	let matrices = tiling.shapes().filter(|[rows, _]| *rows > 1);
+	let side = matrices.flatten().max().unwrap_or_default();
+	f64::from(u32::try_from(side).unwrap_or(u32::MAX))
 }
 
 /// Returns whether a bridge is to start from the checkpoint of another cohort: it lies no further from the own one than the inner steps of
@@ -82,10 +97,11 @@ const SIDE: f64 = 32.0;
 mod tests {
 	use super::*;
 	use crate::checkpoint::Header;
+	use neuroshard_graph::resume::muon;
 	use neuroshard_kernels::{
 		scalar,
 		schedule::{bias_correction, complement, decay_factor},
-		shape::AdamW,
+		shape::{AdamW, MatDims, Start},
 	};
 	use neuroshard_types::{Aggregator, ModelConfig, F32, H256};
 	use proptest::prelude::*;
@@ -94,22 +110,26 @@ mod tests {
 	fn trained(train: &TrainConfig, start: f32, gradients: &[f32]) -> f32 {
 		let (mut p, mut m, mut v) = ([start], [0.0], [0.0]);
 		for (gradient, t) in gradients.iter().zip(1..) {
-			let (beta1, beta2) = (train.beta1.get(), train.beta2.get());
-			let step = AdamW {
-				lr: train.lr.get(),
-				beta1,
-				complement1: complement(beta1),
-				beta2,
-				complement2: complement(beta2),
-				correction1: bias_correction(beta1, t),
-				correction2: bias_correction(beta2, t),
-				eps: train.eps.get(),
-				decay: decay_factor(train.lr.get(), train.weight_decay.get()),
-				clip: 1.0,
-			};
-			scalar::adamw(&step, &mut p, &mut m, &mut v, &[*gradient]);
+			scalar::adamw(&adamw_at(train, t), &mut p, &mut m, &mut v, &[*gradient]);
 		}
 		p[0]
+	}
+
+	/// AdamW's scalars at the peak learning rate, in step `t` from 1.
+	fn adamw_at(train: &TrainConfig, t: u64) -> AdamW {
+		let (beta1, beta2) = (train.beta1.get(), train.beta2.get());
+		AdamW {
+			lr: train.lr.get(),
+			beta1,
+			complement1: complement(beta1),
+			beta2,
+			complement2: complement(beta2),
+			correction1: bias_correction(beta1, t),
+			correction2: bias_correction(beta2, t),
+			eps: train.eps.get(),
+			decay: decay_factor(train.lr.get(), train.weight_decay.get()),
+			clip: 1.0,
+		}
 	}
 
 	fn config(steps: usize, [lr, beta1, beta2, eps, weight_decay]: [f32; 5]) -> TrainConfig {
@@ -165,6 +185,39 @@ mod tests {
 		gradients[99] = 1.0;
 		let change = trained(&train, 0.0, &gradients).abs();
 		assert!((0.0099..0.0101).contains(&change), "{change}: ten times the learning rate");
+	}
+
+	#[test]
+	fn a_step_of_muon_is_within_reach_however_long_a_side_of_its_matrix_is() {
+		let (rows, cols) = (32, 16_384);
+		let tiling = Tiling::new([(rows, cols)]);
+		let adamw = config(1, [0.01, 0.9, 0.95, 1e-8, 0.0]);
+		let with_muon = TrainConfig { optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..adamw.clone() };
+		// A gradient of one number is the direction itself, with a singular value of 1; orthogonalised it is that as well, or nearly.
+		let (mut u, zeros) = (vec![0.0; rows * cols], vec![0.0; rows * cols]);
+		let gradient: Vec<f32> = (0..rows * cols).map(|at| if at == 77 { 1.0 } else { 0.0 }).collect();
+		let step = muon(&adamw_at(&adamw, 1), 0.95, (rows, cols));
+		scalar::muon_direction(&step, &zeros, &gradient, &mut u);
+		let sum_squares = u.iter().map(|x| x * x).sum();
+		scalar::muon_normalize(&mut u, sum_squares);
+		for _ in 0..5 {
+			let dims = |n, k| MatDims { m: rows, n, k };
+			let (mut a, mut b, mut next) = (vec![0.0; rows * rows], vec![0.0; rows * rows], vec![0.0; rows * cols]);
+			scalar::matmul_nt(dims(rows, cols), &u, &u, &mut a, Start::Zero);
+			scalar::matmul_nt(dims(rows, rows), &a, &a, &mut b, Start::Zero);
+			scalar::muon_polynomial(&a, &mut b, rows, 0);
+			scalar::matmul_nn(dims(cols, rows), &b, &u, &mut next, Start::Zero);
+			u = next;
+		}
+		let (mut p, mut m) = (zeros.clone(), zeros.clone());
+		scalar::muon(&step, &mut p, &mut m, &gradient, &u);
+		let delta: Vec<f32> = p.iter().map(|p| -p).collect();
+		// 0.01 * 0.2 * 128 is 0.256.
+		assert!((0.17..0.31).contains(&delta[77]), "{}", delta[77]);
+		assert!(within_reach(&with_muon, &tiling, &zeros, &delta) && !within_reach(&adamw, &tiling, &zeros, &delta));
+		// 4 * 0.01 * 128 / 4 is 1.28.
+		let of = |change: f32| gradient.iter().map(|x| x * change).collect::<Vec<_>>();
+		assert!(within_reach(&with_muon, &tiling, &zeros, &of(1.27)) && !within_reach(&with_muon, &tiling, &zeros, &of(1.29)));
 	}
 
 	#[test]

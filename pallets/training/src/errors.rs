@@ -48,7 +48,8 @@ mod errors {
 		/// The heads do not fit the model. `kv_heads` must divide `heads`, and `heads` must divide `dim`, unless `head_dim` says how wide they are: leave
 		/// it out where it is `dim / heads`.
 		BadHeads,
-		/// The model or its step is larger than the protocol can judge. Choose a smaller model, batch or sequence.
+		/// The model or its step is larger than the protocol can judge. Choose a smaller model, batch or sequence, or
+		/// AdamW in place of Muon, with which it may have more layers.
 		ModelTooLarge,
 		/// The arithmetic version is not that of this chain. Use a worker that matches the runtime.
 		ArithmeticVersion,
@@ -141,5 +142,8 @@ mod errors {
 		WrongMask,
 		/// An adapter has no projection, a rank of 0 or more than 256, or an alpha that is not above 0 and at most 1,000,000. Give it what it lacks.
 		BadAdapter,
+		/// The run trains an adapter with Muon, or Muon's momentum is not from 0 to 0.9999. Leave one of `train.optimizer` and `train.adapter` out, or take a
+		/// momentum such as 0.95.
+		BadOptimizer,
 	}
 }

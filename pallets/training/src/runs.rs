@@ -112,6 +112,7 @@ impl<T> From<Unfit> for Error<T> {
 			Unfit::Config(ConfigError::Code) => Self::BadCode,
 			Unfit::Config(ConfigError::LeastSteps) => Self::BadLeastSteps,
 			Unfit::Config(ConfigError::Adapter) => Self::BadAdapter,
+			Unfit::Config(ConfigError::Optimizer) => Self::BadOptimizer,
 		}
 	}
 }

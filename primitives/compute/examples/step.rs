@@ -1,18 +1,21 @@
 //! How long a training step takes, and the memory of its arena.
 //!
-//! `cargo run --release -p neuroshard-compute --example step -- VOCAB DIM LAYERS SEQUENCES THREADS STEPS`: sequences of 128 tokens, heads of 32 channels, a tied
-//! head; the first step is not measured.
+//! `cargo run --release -p neuroshard-compute --example step -- VOCAB DIM LAYERS SEQUENCES THREADS STEPS [muon]`: sequences of 128 tokens, heads of 32 channels, a
+//! tied head, AdamW or Muon; the first step is not measured.
 
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
-use neuroshard_graph::{init::theta_0, ModelConfig, TrainConfig};
+use neuroshard_graph::{init::theta_0, ModelConfig, Optimizer, TrainConfig, F32};
 use std::{error::Error, sync::Arc, time::Instant};
 
 fn main() -> Result<(), Box<dyn Error>> {
-	let numbers: Vec<u32> = std::env::args().skip(1).map(|argument| argument.parse()).collect::<Result<_, _>>()?;
+	let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+	let muon = arguments.pop_if(|last| last == "muon").is_some();
+	let numbers: Vec<u32> = arguments.iter().map(|argument| argument.parse()).collect::<Result<_, _>>()?;
 	let [vocab, dim, layers, batch, threads, steps] = numbers[..] else { return Err("six numbers are needed".into()) };
 	let heads = dim / 32;
 	let model = ModelConfig { vocab, dim, layers, heads, kv_heads: heads, ffn: 3 * dim, max_seq: 128, tied: true, ..ModelConfig::tiny() };
-	let train = TrainConfig { batch, seq_len: 128, ..TrainConfig::tiny() };
+	let optimizer = if muon { Optimizer::Muon { momentum: F32::new(0.95) } } else { Optimizer::AdamW };
+	let train = TrainConfig { batch, seq_len: 128, optimizer, ..TrainConfig::tiny() };
 	let mut trainer = Trainer::new(Arc::new(Exec::new(usize::try_from(threads)?)?), &model, &train)?;
 	let mut arena = Arena::new(trainer.arena_len());
 	let theta = theta_0(&model, trainer.layout(), &train.seed);

@@ -19,7 +19,7 @@ use neuroshard_graph::{
 	graph::Op,
 	merkle::Hash,
 	witness::MAX_WITNESS,
-	Aggregator, Code, ModelConfig, ParamLayout, Projections, Robust, Rule, TrainConfig, F32,
+	Aggregator, Code, ModelConfig, Optimizer, ParamLayout, Projections, Robust, Rule, TrainConfig, F32,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
@@ -232,6 +232,16 @@ fn a_mistake_in_any_operator_of_an_adapters_step_is_found_and_decided_at_that_op
 }
 
 #[test]
+fn a_mistake_in_any_operator_of_a_step_of_muon_is_found_and_decided_at_that_operator() {
+	let small = Round::small();
+	let train = TrainConfig { optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..small.train.clone() };
+	let round = Round { train, ..Round::small() };
+	let plan = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
+	let first = plan.job.unwrap().update.unwrap().first_direction;
+	assert_eq!(mistakes_at(&round, |stage, _| stage >= first), BTreeSet::new());
+}
+
+#[test]
 fn an_adapter_that_was_trained_beside_another_base_is_decided_against_the_one_that_the_run_names() {
 	let round = Round::of_adapter(32);
 	let corpus = round.corpus();
@@ -338,12 +348,17 @@ fn mistakes_with_logits_and_embeddings_of_a_large_vocabulary_are_decided_where_t
 
 /// Has every chosen stage make a mistake, each of which is found, and returns the operators whose mistakes change nothing.
 fn mistakes_are_found(round: &Round, chosen: impl Fn(Op) -> bool) -> BTreeSet<String> {
+	mistakes_at(round, |_, op| chosen(op))
+}
+
+/// The same of stages that are chosen by their number as well.
+fn mistakes_at(round: &Round, chosen: impl Fn(usize, Op) -> bool) -> BTreeSet<String> {
 	let stages: Vec<Op> =
 		neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap().stages().iter().map(|s| s.op).collect();
 	let mut silent = BTreeSet::new();
-	for (stage, op) in (0..).zip(&stages).filter(|(_, op)| chosen(**op)) {
+	for (stage, op) in (0..).zip(&stages).filter(|(stage, op)| chosen(*stage as usize, **op)) {
 		let outputs = match op {
-			Op::AdamW => 3,
+			Op::AdamW | Op::Muon => 3,
 			Op::SwigluBack => 2,
 			_ => 1,
 		};

@@ -7,7 +7,11 @@
 
 mod common;
 
-use common::{adapter, adapters, lively_theta, random_tokens, small::other_families, tiny_model, tiny_train};
+use common::{
+	adapter, adapters, lively_theta, random_tokens,
+	small::{muon_train, other_families},
+	tiny_model, tiny_train,
+};
 use neuroshard_compute::exec::{Arena, Exec, Trainer};
 use neuroshard_graph::{
 	corpus::MASK,
@@ -20,7 +24,7 @@ use neuroshard_kernels::{
 	num::{fma, max},
 	scalar::{self, Lanes, RmsBackward, NO_TARGET},
 	schedule,
-	shape::{tile_count, AdamW, MatDims, RopeDims, Start, FAN_IN},
+	shape::{tile_count, AdamW, MatDims, Muon, RopeDims, Start, FAN_IN},
 };
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
@@ -227,6 +231,22 @@ impl Interpreter<'_> {
 				scalar::adamw(&first_step(self.train, input(4)[0]), &mut p, &mut m, &mut v, input(3));
 				return vec![p, m, v];
 			}
+			Op::MuonDirection => scalar::muon_direction(&self.muon(node, input(2)[0]), input(0), input(1), &mut out),
+			Op::MuonNormalize => {
+				let norm = input(1)[0].sqrt() + 1e-7;
+				out.iter_mut().zip(input(0)).for_each(|(out, x)| *out = x / norm);
+			}
+			Op::MuonPolynomial => {
+				for (place, (out, (&a, &aa))) in (rows.start * cols..).zip(out.iter_mut().zip(input(0).iter().zip(input(1)))) {
+					let sum = fma(2.0315, aa, -4.775 * a);
+					*out = if place / cols == place % cols { 3.4445 + sum } else { sum };
+				}
+			}
+			Op::Muon => {
+				let [mut p, mut m] = [0, 1].map(|n| input(n).to_vec());
+				scalar::muon(&self.muon(node, input(3)[0]), &mut p, &mut m, input(2), input(4));
+				return vec![p, m, out];
+			}
 			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } | Op::Nesterov => {
 				panic!("not part of a step")
 			}
@@ -234,6 +254,14 @@ impl Interpreter<'_> {
 			Op::Encode(_) | Op::Residual(_) => panic!("not part of a step"),
 		}
 		vec![out]
+	}
+
+	/// Muon's scalars for the tensor that a node writes a part of.
+	fn muon(&self, node: &Node, clip: f32) -> Muon {
+		let info = self.plan.tensor(node.outputs[0].tensor).unwrap();
+		let AdamW { lr, decay, .. } = first_step(self.train, clip);
+		let momentum = self.train.optimizer.momentum().unwrap().get();
+		Muon { rate: lr * (0.2 * (info.rows.max(info.cols) as f32).sqrt()), momentum, decay, clip }
 	}
 
 	fn seen_rows<'v>(&self, node: &Node, x: &'v [f32]) -> std::slice::Chunks<'v, f32> {
@@ -369,7 +397,7 @@ fn masked_step(model: &ModelConfig, train: &TrainConfig, is_masked: impl Fn(usiz
 		let result = interpreter.whole(plan.outputs(stage)[0]);
 		match stage.op {
 			Op::MeanLoss => assert_eq!(result[0].to_bits(), outcome.loss.to_bits()),
-			Op::AdamW => {
+			Op::AdamW | Op::Muon => {
 				for &output in plan.outputs(stage) {
 					let info = plan.tensor(output).unwrap();
 					let Place::Arena(at) = info.place else { panic!("parameters are in the arena") };
@@ -438,6 +466,15 @@ fn a_step_of_an_adapter_of_any_rank_on_any_projections() {
 #[test]
 fn a_step_with_grouped_heads_and_a_tied_head() {
 	node_by_node_equals_fused(&tiny_model(), &tiny_train());
+}
+
+#[test]
+fn a_step_of_muon_of_every_family_and_of_a_matrix_with_more_than_4096_rows() {
+	for model in other_families().into_iter().chain([tiny_model()]) {
+		node_by_node_equals_fused(&model, &muon_train());
+	}
+	let tall = ModelConfig { ffn: 4_160, dim: 32, heads: 1, kv_heads: 1, layers: 1, ..tiny_model() };
+	node_by_node_equals_fused(&tall, &muon_train());
 }
 
 #[test]

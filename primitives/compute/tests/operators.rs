@@ -8,7 +8,7 @@ use executors::{executors, same, Inputs, Kind, KINDS};
 use neuroshard_kernels::{
 	scalar::{self, RmsBackward},
 	schedule,
-	shape::{tile_count, AdamW, Distance, Measured, RopeDims, Start, Tiling},
+	shape::{tile_count, AdamW, Distance, Measured, Muon, RopeDims, Start, Tiling},
 };
 
 /// Elements of each element-wise comparison: three kinds of numbers make it more than a million a function.
@@ -62,6 +62,40 @@ fn element_wise_operators_agree_on_a_million_vectors() {
 			same("adamw p", exec, &p, &p2);
 			same("adamw m", exec, &m, &m2);
 			same("adamw v", exec, &v, &v2);
+		}
+		let step = Muon { rate: 0.013, momentum: 0.95, decay: 0.998, clip: 0.37 };
+		scalar::muon_direction(&step, &a, &b, &mut expected);
+		for exec in &execs {
+			exec.muon_direction(&step, &a, &b, &mut got);
+			same("muon_direction", exec, &expected, &got);
+		}
+		for squares in [0.0, 1e-30, 7.3, f32::MAX, f32::INFINITY, f32::NAN] {
+			expected.copy_from_slice(&a);
+			scalar::muon_normalize(&mut expected, squares);
+			for exec in &execs {
+				got.copy_from_slice(&a);
+				exec.muon_normalize(&mut got, squares);
+				same("muon_normalize", exec, &expected, &got);
+			}
+		}
+		let (mut p, mut m) = (a.clone(), b.clone());
+		scalar::muon(&step, &mut p, &mut m, &c, &d);
+		for exec in &execs {
+			let (mut p2, mut m2) = (a.clone(), b.clone());
+			exec.muon(&step, &mut p2, &mut m2, &c, &d);
+			same("muon p", exec, &p, &p2);
+			same("muon m", exec, &m, &m2);
+		}
+		for n in [1, 5, 16, 31, 64, 591] {
+			for (rows, first) in [(n, 0), (n / 2, n / 3), (n, n)] {
+				expected[..rows * n].copy_from_slice(&b[..rows * n]);
+				scalar::muon_polynomial(&a[..rows * n], &mut expected[..rows * n], n, first);
+				for exec in &execs {
+					got[..rows * n].copy_from_slice(&b[..rows * n]);
+					exec.muon_polynomial(&a[..rows * n], &mut got[..rows * n], n, first);
+					same("muon_polynomial", exec, &expected[..rows * n], &got[..rows * n]);
+				}
+			}
 		}
 	}
 }

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{
-	adapter, adapters, every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as, small::other_families,
+	adapter, adapters, every_code, every_compressed, every_rule, lively_theta, random_tokens, sent, sent_as,
+	small::{muon_train, other_families},
 	steps_behind, tiny_model, tiny_train,
 };
 use neuroshard_compute::{
@@ -105,6 +106,19 @@ fn of_a_step_of_an_adapter_of_any_rank_on_any_projections() {
 		for model in other_families() {
 			check_step(&model, &train);
 		}
+	}
+}
+
+#[test]
+fn of_steps_of_muon() {
+	let own = ["Muon", "MuonDirection", "MuonNormalize", "MuonPolynomial"].map(String::from);
+	assert!(check_step(&tiny_model(), &muon_train()).is_superset(&own.into()));
+	for model in other_families() {
+		check_step(&ModelConfig { layers: 1, ..model }, &muon_train());
+	}
+	// Sides of several tiles and pieces, and chains over rows that are cut into segments.
+	for ffn in [320, 4_160] {
+		check_step(&ModelConfig { ffn, dim: 288, heads: 9, kv_heads: 1, layers: 1, ..tiny_model() }, &muon_train());
 	}
 }
 

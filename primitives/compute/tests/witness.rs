@@ -5,8 +5,11 @@
 mod common;
 
 use common::{
-	every_code, every_compressed, every_rule, lively_theta, sent, sent_as, small::other_families, steps_behind, text::Text, tiny_model,
-	tiny_train, Lcg,
+	every_code, every_compressed, every_rule, lively_theta, sent, sent_as,
+	small::{muon_train, other_families},
+	steps_behind,
+	text::Text,
+	tiny_model, tiny_train, Lcg,
 };
 use neuroshard_compute::{
 	exec::Exec,
@@ -156,6 +159,14 @@ impl Case {
 fn every_piece_of_a_step_is_decided() {
 	let sizes = Case::step(&tiny_model(), &tiny_train()).all_questions_are_decided();
 	assert_eq!(sizes.len(), 37, "{sizes:#?}");
+}
+
+#[test]
+fn every_piece_of_a_step_of_muon_is_decided() {
+	let sizes = Case::step(&tiny_model(), &muon_train()).all_questions_are_decided();
+	assert_eq!(sizes.len(), 41, "{sizes:#?}");
+	let model = ModelConfig { dim: 288, heads: 9, kv_heads: 1, ffn: 320, layers: 1, ..tiny_model() };
+	Case::step(&model, &muon_train()).all_questions_are_decided();
 }
 
 #[test]

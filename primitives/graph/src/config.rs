@@ -11,8 +11,8 @@ use scale_info::TypeInfo;
 pub const ARITHMETIC_VERSION: u16 = 1;
 
 /// Most layers of a model of any family. A training step of a few more of them, however narrow, has more nodes than the protocol judges; but every
-/// move of a dispute makes a plan on chain, of all stages of all layers, and pays for the largest. See [`Family::most_layers`]; of an adapter's plans the
-/// stages are counted.
+/// move of a dispute makes a plan on chain, of all stages of all layers, and pays for the largest. See [`Family::most_layers`]; of the plans of
+/// adapters and of Muon the stages are counted.
 pub const MAX_LAYERS: u32 = 128;
 
 /// An `f32` carried as its IEEE-754 bits, so that it can be SCALE-encoded, hashed and compared exactly.
@@ -332,7 +332,7 @@ pub const MAX_CLIP: f32 = 1e6;
 /// Largest radius of centred clipping.
 pub const MAX_RADIUS: f32 = 8.0;
 
-/// Inner AdamW, its schedule, the batch, and the DiLoCo outer optimizer.
+/// The inner optimizer, its schedule, the batch, and the DiLoCo outer optimizer.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct TrainConfig {
@@ -349,7 +349,7 @@ pub struct TrainConfig {
 	pub inner_steps: u32,
 	/// Inner steps between two committed states (S); at most 64 roots a round.
 	pub commit_interval: u32,
-	/// Peak learning rate of the inner AdamW.
+	/// Peak learning rate of the inner optimizer.
 	pub lr: F32,
 	/// Learning rate at the end of the cosine schedule.
 	pub lr_min: F32,
@@ -381,6 +381,34 @@ pub struct TrainConfig {
 	/// What is trained beside a model that stays as it is; `None` to train the model itself.
 	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
 	pub adapter: Option<Adapter>,
+	/// What changes the weights of the layers' projections.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub optimizer: Optimizer,
+}
+
+/// What changes the weights of the seven projections of a layer. All other parameters, embeddings, head, norms and biases, have AdamW.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub enum Optimizer {
+	/// AdamW.
+	#[default]
+	AdamW,
+	/// Nesterov momentum that is orthogonalised by five Newton-Schulz steps ([Jordan 2024](https://kellerjordan.github.io/posts/muon/)), with the learning
+	/// rate and decay of AdamW: directions are as large as AdamW's ([Liu et al. 2025](https://arxiv.org/abs/2502.16982)). Not of an adapter.
+	Muon {
+		/// Decay of the momentum, up to 0.9999; 0.95 is usual.
+		momentum: F32,
+	},
+}
+
+impl Optimizer {
+	/// Decay of Muon's momentum; `None` for AdamW.
+	pub const fn momentum(self) -> Option<F32> {
+		match self {
+			Self::AdamW => None,
+			Self::Muon { momentum } => Some(momentum),
+		}
+	}
 }
 
 /// A low-rank adapter ([Hu et al. 2021](https://arxiv.org/abs/2106.09685)): a projection `y = x W^T` of the *base* becomes
@@ -547,6 +575,7 @@ impl TrainConfig {
 			validation_sequences: 4,
 			masked: false,
 			adapter: None,
+			optimizer: Optimizer::AdamW,
 		}
 	}
 }
@@ -565,10 +594,10 @@ pub enum ConfigError {
 	)]
 	Heads,
 	/// `batch * heads * seq_len^2` exceeds 2^28, `batch * seq_len` 2^22, or `batch * seq_len * heads` 2^22 where heads are normalised; or the step
-	/// would have more than 8,192 nodes, or with an adapter more stages than any without; or the model or its adapter more than 2^31 parameters, or the
+	/// would have more than 8,192 nodes, or with an adapter or Muon more stages than any without; or the model or its adapter more than 2^31 parameters, or the
 	/// model more layers than its family has.
 	#[error(
-		"the model, the batch or the adapter is too large; use fewer sequences, shorter ones, a smaller model, or an adapter of fewer projections or ranks"
+		"the model, the batch or the adapter is too large; use fewer sequences, shorter ones, a smaller model, an adapter of fewer projections or ranks, or AdamW, with which a model may have more layers than with Muon"
 	)]
 	TooLarge,
 	/// `arithmetic_version` is not one that this build implements.
@@ -591,4 +620,7 @@ pub enum ConfigError {
 	/// An adapter has no projection, a rank of 0 or more than [`MAX_RANK`], or an alpha that is not above 0.
 	#[error("an adapter has a rank from 1 to 256, an alpha above 0 and up to 1,000,000, and at least one projection")]
 	Adapter,
+	/// Muon trains an adapter, or its momentum is not from 0 to 0.9999.
+	#[error("Muon has a momentum from 0 to 0.9999, and trains a model, not an adapter: leave one of optimizer and adapter out")]
+	Optimizer,
 }

@@ -68,7 +68,7 @@ pub enum Product {
 	Nt,
 	/// `a b`: a gradient back through a weight.
 	Nn,
-	/// `a^T b`: gradient of a weight, a chain over tokens in segments of 4,096.
+	/// `a^T b`: gradient of a weight, a chain over tokens in segments of 4,096; and so of any chain over rows.
 	Tn,
 	/// `a b^T` of rows that are quantized in groups of 32: activations times a weight in [`crate::Class::ExactInt8`].
 	Int8,
@@ -160,12 +160,20 @@ pub enum Op {
 	},
 	/// `dx, tokens, [grad] -> grad'`: `embedding_scatter_add`.
 	ScatterAdd,
-	/// `gradients -> partials`: `tile_sum_squares` of every gradient in layout order.
+	/// `gradients -> partials`: `tile_sum_squares` of every gradient in layout order; or of one direction of Muon.
 	SquareTiles,
 	/// `sum of squares -> factor`: `clip_scale`.
 	ClipScale,
 	/// `p, m, v, g, factor -> p', m', v'`: `adamw`.
 	AdamW,
+	/// `m, g, factor -> u`: `muon_direction`.
+	MuonDirection,
+	/// `u, sum of squares -> x`: `muon_normalize`.
+	MuonNormalize,
+	/// `a, aa -> b`: `muon_polynomial`.
+	MuonPolynomial,
+	/// `p, m, g, factor, x -> p', m', v'`: `muon`. No second moment is needed: it stays +0.
+	Muon,
 	/// `theta_r, theta_h -> delta`: `sub`.
 	Delta,
 	/// `-> code`: see [`crate::code`]. Its inputs, those of [`Op::Delta`] and the residual before if the code leaves one, are not listed.

@@ -4,11 +4,11 @@
 
 use crate::{
 	config::{
-		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Robust, RopeScaling, Rule, TopK, TrainConfig, ARITHMETIC_VERSION,
-		F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
+		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig,
+		ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
 	},
 	layout::projection,
-	plan::Plan,
+	plan::{Plan, NEWTON_SCHULZ_STEPS},
 };
 
 /// Side of a tile; dimensions are multiples of it.
@@ -126,6 +126,19 @@ impl ModelConfig {
 			.saturating_mul(u64::from(seq_len).saturating_add(1));
 		self.parameters().saturating_mul(6).saturating_add(attention)
 	}
+
+	/// Floating-point operations of a step's Newton-Schulz steps on all projections; saturates. Each is three products along the shorter side: of the
+	/// matrix with itself, of that with itself, and of what is made of both with the matrix.
+	fn muon_flops(&self) -> u128 {
+		let matrix = |which| {
+			let (_, rows, cols) = projection(self, which);
+			let [short, long] = [rows.min(cols), rows.max(cols)].map(u128::from);
+			let lengths = long.saturating_mul(2).saturating_add(short);
+			short.saturating_mul(short).saturating_mul(lengths).saturating_mul(2 * u128::from(NEWTON_SCHULZ_STEPS))
+		};
+		let layer = Projection::ALL.into_iter().map(matrix).fold(0, u128::saturating_add);
+		layer.saturating_mul(self.layers.into())
+	}
 }
 
 impl RopeScaling {
@@ -202,6 +215,10 @@ impl TrainConfig {
 			return Err(ConfigError::LeastSteps);
 		}
 		self.adapter.map_or(Ok(()), |adapter| adapter.validate(model))?;
+		if let Some(momentum) = self.optimizer.momentum() {
+			let good = self.adapter.is_none() && within(momentum, 0.0, 0.9999).is_ok();
+			good.then_some(()).ok_or(ConfigError::Optimizer)?;
+		}
 		let probabilities = [self.batch, model.heads, self.seq_len, self.seq_len]
 			.into_iter()
 			.try_fold(1u64, |product, factor| product.checked_mul(u64::from(factor)));
@@ -255,7 +272,8 @@ impl TrainConfig {
 		self.flops_of(model, self.tokens_per_round())
 	}
 
-	/// Floating-point operations of training on so many tokens; saturates. Of an adapter's base no weight has a gradient: that is a third less.
+	/// Floating-point operations of training on so many tokens; saturates. Of an adapter's base no weight has a gradient: that is a third less. Muon's
+	/// products are those of each step.
 	pub fn flops_of(&self, model: &ModelConfig, tokens: u64) -> u128 {
 		let per_token = match self.adapter {
 			None => model.flops_per_token(self.seq_len),
@@ -264,7 +282,10 @@ impl TrainConfig {
 				model.flops_per_token(self.seq_len).saturating_sub(weights).saturating_add(adapter.parameters(model).saturating_mul(6))
 			}
 		};
-		u128::from(tokens).saturating_mul(per_token.into())
+		let tokens = u128::from(tokens);
+		let per_step = self.optimizer.momentum().map_or(0, |_| model.muon_flops());
+		let steps = tokens.saturating_mul(per_step).checked_div(self.tokens_per_step().into()).unwrap_or_default();
+		tokens.saturating_mul(per_token.into()).saturating_add(steps)
 	}
 
 	/// State roots of a round of all inner steps: one every `commit_interval` of them, and one after the last; 0 for an interval of 0.

@@ -5,10 +5,10 @@
 mod common;
 
 use codec::Encode;
-use common::{adapter, other_families, tiny_model, tiny_train};
+use common::{adapter, muon_train, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
-	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, ParamKind, ParamLayout, Projection, Projections, Robust, RopeScaling,
-	Rule, TrainConfig, F32,
+	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, Optimizer, ParamKind, ParamLayout, Projection, Projections, Robust,
+	RopeScaling, Rule, TrainConfig, F32,
 };
 
 fn model_error(change: impl FnOnce(&mut ModelConfig)) -> Option<ConfigError> {
@@ -233,6 +233,36 @@ fn bad_training_is_refused_for_the_right_reason() {
 	assert_eq!(train_error(|t| t.eps = F32::new(9e-17)), Some(Hyperparameter));
 	assert_eq!(train_error(|t| t.eps = F32::new(1e-16)), None);
 	assert_eq!(train_error(|t| t.lr_min = F32::new(1.0)), Some(Hyperparameter));
+}
+
+#[test]
+fn muon_trains_a_model_and_has_a_momentum_below_one() {
+	let with = |momentum: f32| train_error(|t| t.optimizer = Optimizer::Muon { momentum: F32::new(momentum) });
+	assert_eq!([0.0, 0.95, 0.9999].map(with), [None; 3]);
+	assert_eq!([-0.1, 1.0, f32::NAN].map(with), [Some(ConfigError::Optimizer); 3]);
+	let beside = |optimizer| train_error(|t| (t.adapter, t.optimizer) = (Some(adapter(8, Projections::ALL)), optimizer));
+	assert_eq!(beside(Optimizer::Muon { momentum: F32::new(0.95) }), Some(ConfigError::Optimizer));
+	assert_eq!(beside(Optimizer::AdamW), None);
+	let error = ConfigError::Optimizer.to_string();
+	assert!(error.contains("Muon") && error.contains("adapter"), "{error}");
+}
+
+#[test]
+fn the_optimizer_is_encoded_last_and_adamw_as_a_zero() {
+	let (train, muon) = (tiny_train(), muon_train());
+	let (encoded, with_muon) = (train.encode(), muon.encode());
+	assert_eq!(encoded.last(), Some(&0));
+	assert_eq!(with_muon, [&encoded[..encoded.len() - 1], &[1], &0.95f32.to_le_bytes()].concat());
+}
+
+#[test]
+fn operations_of_muon_are_those_of_its_products_in_each_step() {
+	// Of k and v, 32 x 64, a Newton-Schulz step takes 2 * 32 * 32 * (64 + 32 + 64) operations; of q and o 2 * 64 * 64 * 3 * 64; of the rest, with
+	// sides of 64 and 96, 2 * 64 * 64 * (96 + 64 + 96). There are five of them, and two layers.
+	let [k, q, gate] = [2 * 32 * 32 * 160, 2 * 64 * 64 * 192, 2 * 64 * 64 * 256u128];
+	let per_step = 5 * 2 * (2 * k + 2 * q + 3 * gate);
+	let (model, adamw, muon) = (tiny_model(), tiny_train(), muon_train());
+	assert_eq!(muon.flops_per_round(&model), adamw.flops_per_round(&model) + 6 * per_step);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{adapter, every_rule, other_families, tiny_model, tiny_train};
+use common::{adapter, every_rule, muon_train, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
 	graph::{Op, Place, RowSlice, Stage, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	plan::Plan,
@@ -43,6 +43,8 @@ fn plans() -> Vec<Plan> {
 		Plan::training(&large, &tiny_train()).unwrap(),
 		Plan::validation(&large, &tiny_train()).unwrap(),
 		Plan::reading(&large, 64, Class::ExactF32).unwrap(),
+		Plan::training(&tiny_model(), &muon_train()).unwrap(),
+		Plan::recomputing(&ModelConfig { layers: 1, ..model }, &TrainConfig { optimizer: muon_train().optimizer, ..train }).unwrap(),
 	];
 	plans.extend(families);
 	plans
@@ -121,8 +123,9 @@ fn arena_buffers_are_aligned_and_never_overlap_in_part() {
 				Place::Fused | Place::External => None,
 			})
 			.collect();
-		buffers.sort_unstable();
-		buffers.dedup();
+		// Matrices of several sizes share a buffer of Muon from its beginning on.
+		buffers.sort_unstable_by_key(|&(first, end)| (first, core::cmp::Reverse(end)));
+		buffers.dedup_by_key(|(first, _)| *first);
 		for (first, end) in &buffers {
 			assert!(first % 16 == 0 && *end <= plan.arena_len());
 		}
@@ -278,6 +281,72 @@ fn no_adapter_has_a_larger_plan_than_the_deepest_llama() {
 			Family::Qwen3 => [104, 104, 104, 104, 94, 94, 84, 83, 75, 75, 68, 68, 62, 62],
 		};
 		assert_eq!(deepest, expected, "{family:?}");
+	}
+}
+
+/// Stages that a projection of a tile has with Muon: direction, its squares and their sum, the division, and four of each Newton-Schulz step.
+const OF_MUON: usize = 4 + 5 * 4;
+
+#[test]
+fn muon_has_the_directions_of_all_projections_between_the_clip_factor_and_the_update() {
+	let of_layer = "MuonDirection SquareTiles TreeSum MuonNormalize".to_owned();
+	let step = |first: &str| format!(" Product({first}) Product(Nt) MuonPolynomial Product(Nn)");
+	for (model, tensors) in [tiny_model()].into_iter().chain(other_families()).zip([9, 12, 11]) {
+		let model = ModelConfig { layers: 1, ..model };
+		let plan = Plan::training(&model, &muon_train()).unwrap();
+		let update = plan.job.unwrap().update.unwrap();
+		let names: Vec<String> = plan.stages().iter().map(|stage| format!("{:?}", stage.op)).collect();
+		assert_eq!(names[update.first_direction - 1], "ClipScale");
+		assert_eq!(update.first_stage, update.first_direction + 7 * OF_MUON);
+		// Of matrices with more rows than columns, which the gate and the way up of all of these are, columns are multiplied with each other.
+		let found: Vec<String> = names[update.first_direction..update.first_stage].chunks(OF_MUON).map(|stages| stages.join(" ")).collect();
+		let shapes = plan.stages()[update.first_direction..].iter().filter(|stage| stage.op == Op::MuonDirection);
+		for (found, stage) in found.iter().zip(shapes) {
+			let info = plan.tensor(plan.outputs(stage)[0]).unwrap();
+			let first = if info.rows > info.cols { "Tn" } else { "Nt" };
+			assert_eq!(*found, of_layer.clone() + &step(first).repeat(5));
+		}
+		// Norms, biases, embedding and head have AdamW.
+		let updates = &names[update.first_stage..];
+		assert_eq!(updates.iter().filter(|name| *name == "Muon").count(), 7);
+		assert_eq!(updates.iter().filter(|name| *name == "AdamW").count(), tensors - 7 + if model.tied { 2 } else { 3 });
+		// All directions are listed, and no update.
+		assert_eq!(plan.listed_nodes(), plan.stages()[update.first_stage].first_node);
+		let adamw = Plan::training(&model, &tiny_train()).unwrap();
+		assert_eq!(adamw.stages()[..update.first_direction], plan.stages()[..update.first_direction]);
+		assert_eq!(adamw.job.unwrap().update.map(|update| update.first_stage), Some(update.first_direction));
+	}
+}
+
+#[test]
+fn muon_takes_memory_for_its_largest_matrix_and_two_of_its_squares_beside_the_arena_of_adamw() {
+	let (model, train) = wide();
+	let len = |train: &TrainConfig| Plan::training(&model, train).unwrap().arena_len();
+	// Gate, up and down are 1,024 x 384, and a few partial sums of each matrix.
+	let more = len(&TrainConfig { optimizer: muon_train().optimizer, ..train.clone() }) - len(&train);
+	let matrices = 1_024 * 384 + 2 * 384 * 384;
+	assert!((matrices..matrices + 7 * 2 * 1_024).contains(&more), "{more}");
+}
+
+#[test]
+fn no_muon_has_a_larger_plan_than_the_deepest_llama() {
+	let deep = |family: Family, layers| ModelConfig { family, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers, ..ModelConfig::tiny() };
+	let train = TrainConfig { batch: 1, ..tiny_train() };
+	let most = counts(&Plan::training(&deep(Family::Llama, 128), &train).unwrap());
+	let train = TrainConfig { batch: 1, ..muon_train() };
+	for (family, expected) in [(Family::Llama, 32), (Family::Qwen2, 31), (Family::Qwen3, 30)] {
+		let layers = (1..=family.most_layers()).rev().find(|&layers| train.validate(&deep(family, layers)).is_ok()).unwrap();
+		assert_eq!(layers, expected, "{family:?}");
+		let found = counts(&Plan::training(&deep(family, layers), &train).unwrap());
+		assert!(found.iter().zip(most).all(|(found, most)| *found <= most), "{family:?}: {found:?} of {most:?}");
+	}
+	let error = train.validate(&deep(Family::Llama, 33)).unwrap_err();
+	assert!(error == ConfigError::TooLarge && error.to_string().contains("Muon"), "{error}");
+	// The deepest of models that are usual for their width, by their nodes.
+	for (dim, ffn, heads, kv_heads, expected) in [(768, 2_048, 12, 12, 28), (1_024, 2_816, 16, 16, 23), (2_048, 5_632, 32, 8, 11)] {
+		let model = |layers| ModelConfig { vocab: 32_768, dim, ffn, heads, kv_heads, layers, max_seq: 1_024, ..tiny_model() };
+		let train = TrainConfig { batch: 2, seq_len: 1_024, ..muon_train() };
+		let layers = (1..=64).rev().find(|&layers| train.validate(&model(layers)).is_ok()).unwrap_or(0);
 	}
 }
 

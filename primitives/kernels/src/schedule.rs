@@ -197,6 +197,12 @@ pub fn attention_scale(head_dim: usize) -> f32 {
 	1.0 / crate::num::sqrt(head_dim as f32)
 }
 
+/// `0.2 * sqrt(side)`, the f32 square root, then the f32 product: what Muon's learning rate is multiplied by for a matrix whose longer side is `side`.
+/// Orthogonalised directions are as large as AdamW's then ([Liu et al. 2025](https://arxiv.org/abs/2502.16982)).
+pub fn muon_scale(side: usize) -> f32 {
+	0.2 * crate::num::sqrt(side as f32)
+}
+
 /// RoPE tables: `cos` and `sin`, `[positions, head_dim / 2]` row-major, for the positions from `first` on.
 ///
 /// Entry `(t, i)` belongs to the angle `(first + t) * theta^(-2i / head_dim)`, with a frequency that is scaled; the number of positions follows from the

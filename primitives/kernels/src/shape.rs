@@ -137,6 +137,19 @@ pub struct AdamW {
 	pub clip: f32,
 }
 
+/// Scalars of one step of Muon on a tensor; see [`crate::schedule`] for how they are computed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Muon {
+	/// Learning rate of this step, times [`crate::schedule::muon_scale`] of the tensor.
+	pub rate: f32,
+	/// Decay of the momentum.
+	pub momentum: f32,
+	/// `1 - lr * weight_decay`.
+	pub decay: f32,
+	/// Factor of the gradient, from [`crate::scalar::clip_scale`].
+	pub clip: f32,
+}
+
 /// Tiles of a `[rows, cols]` tensor: edge tiles count as whole ones.
 #[inline]
 pub fn tile_count(rows: usize, cols: usize) -> usize {

@@ -10,7 +10,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
 	schedule::attention_scale,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start, FAN_IN, SEGMENT},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, FAN_IN, SEGMENT},
 };
 use opencl3::{
 	command_queue::CommandQueue,
@@ -596,6 +596,26 @@ impl Backend for OpenCl {
 		let AdamW { lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip } = *step;
 		let numbers = [lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip].map(Float);
 		self.each("adamw", g.len(), &[&[arena.memory(), p, m, v, arena.at(&g)], &numbers[..]].concat());
+	}
+
+	fn muon_direction(&self, arena: &mut Arena, step: &Muon, m: At, g: At, u: At) {
+		let operands = [arena.memory(), arena.at(&m), arena.at(&g), arena.at(&u), Float(step.momentum), Float(step.clip)];
+		self.each("muon_direction", g.len(), &operands);
+	}
+
+	fn muon_normalize(&self, arena: &mut Arena, x: At, sum_squares: f32) {
+		self.each("muon_normalize", x.len(), &[arena.memory(), arena.at(&x), Float(sum_squares)]);
+	}
+
+	fn muon_polynomial(&self, arena: &mut Arena, a: At, aa: At, n: usize) {
+		self.each("muon_polynomial", a.len(), &[arena.memory(), arena.at(&a), arena.at(&aa), number(n)]);
+	}
+
+	fn muon(&self, arena: &mut Arena, step: &Muon, state: [At; 2], g: At, x: At) {
+		let [p, m] = state.each_ref().map(|at| arena.at(at));
+		let Muon { rate, momentum, decay, clip } = *step;
+		let numbers = [rate, momentum, decay, clip].map(Float);
+		self.each("muon", g.len(), &[&[arena.memory(), p, m, arena.at(&g), arena.at(&x)], &numbers[..]].concat());
 	}
 }
 

@@ -1,6 +1,6 @@
-//! Numbers of the elementary functions, for the text of the kernels.
+//! Numbers of the elementary functions and of Muon, for the text of the kernels.
 
-use neuroshard_kernels::math;
+use neuroshard_kernels::{math, scalar};
 
 /// Their definitions in OpenCL C.
 pub(crate) fn definitions() -> String {
@@ -11,8 +11,9 @@ pub(crate) fn definitions() -> String {
 		("LOG2_E", math::LOG2_E),
 		("LN2_HI", math::LN2_HI),
 		("LN2_LO", math::LN2_LO),
+		("MUON_EPS", scalar::MUON_EPS),
 	];
-	let polynomials = [("EXP_POLY", &math::EXP_POLY[..]), ("LN_POLY", &math::LN_POLY[..])];
+	let polynomials = [("EXP_POLY", &math::EXP_POLY[..]), ("LN_POLY", &math::LN_POLY[..]), ("MUON_STEP", &scalar::MUON_STEP[..])];
 	let coefficients = polynomials
 		.iter()
 		.flat_map(|(name, values)| values.iter().enumerate().map(move |(power, value)| (format!("{name}_{power}"), *value)));

@@ -128,6 +128,29 @@ __kernel void adamw(__global float *arena, ulong p, ulong m, ulong v, ulong g, f
 	arena[p + i] = fma(-lr, u, arena[p + i] * decay);
 }
 
+__kernel void muon_direction(__global float *arena, ulong m, ulong g, ulong u, float momentum, float clip) {
+	size_t i = get_global_id(0);
+	float d = arena[g + i] * clip;
+	arena[u + i] = fma(momentum, fma(momentum, arena[m + i], d), d);
+}
+
+__kernel void muon_normalize(__global float *arena, ulong x, float sum_squares) {
+	ulong i = x + get_global_id(0);
+	arena[i] = arena[i] / (sqrt(sum_squares) + MUON_EPS);
+}
+
+__kernel void muon_polynomial(__global float *arena, ulong a, ulong aa, uint n) {
+	size_t i = get_global_id(0);
+	float sum = fma(MUON_STEP_2, arena[aa + i], MUON_STEP_1 * arena[a + i]);
+	arena[aa + i] = i / n == i % n ? sum + MUON_STEP_0 : sum;
+}
+
+__kernel void muon(__global float *arena, ulong p, ulong m, ulong g, ulong x, float rate, float momentum, float decay, float clip) {
+	size_t i = get_global_id(0);
+	arena[m + i] = fma(momentum, arena[m + i], arena[g + i] * clip);
+	arena[p + i] = fma(-rate, arena[x + i], arena[p + i] * decay);
+}
+
 __kernel void rope(__global float *arena, ulong x, __global const float *cosines, __global const float *sines, uint seq, uint heads, uint half_dim,
 	uint back) {
 	size_t n = get_global_id(0);

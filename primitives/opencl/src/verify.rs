@@ -5,7 +5,7 @@ use neuroshard_compute::exec::{
 	Arena, Backend, Decoding, Inference, InferenceError, Piece, Sequence, SetupError, Stage, StepError, StepMemory, Trainer, Wanted,
 };
 use neuroshard_graph::{
-	config::{Adapter, Family, ModelConfig, Projections, TrainConfig, F32},
+	config::{Adapter, Family, ModelConfig, Optimizer, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
@@ -23,7 +23,7 @@ const FOLLOWING: usize = 5;
 
 impl OpenCl {
 	/// Takes steps of small models on this device and on the CPU, and compares losses, gradients, parameters, moments and their roots bit for bit: of each
-	/// family, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group. All kernels
+	/// family, of Muon, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group. All kernels
 	/// take part. Then texts are read by these models in both classes, and their logits compared.
 	///
 	/// # Errors
@@ -37,6 +37,8 @@ impl OpenCl {
 		let biased = ModelConfig { tied: false, family: Family::Qwen2, ..tiny.clone() };
 		let normed = ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..tiny.clone() };
 		self.compare(&deep, &long, StepMemory::default())?;
+		let muon = Optimizer::Muon { momentum: F32::new(0.95) };
+		self.compare(&deep, &TrainConfig { optimizer: muon, batch: 1, ..long }, StepMemory::default())?;
 		self.compare(&biased, &small, parts)?;
 		self.compare(&normed, &small, parts)?;
 		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small }, StepMemory::default())?;
@@ -172,6 +174,8 @@ mod tests {
 			("all[i][j] + sums[i][j];", "sums[i][j];"),
 			("head / (heads / kv_heads) * dim", "head % kv_heads * dim"),
 			("arena[i] = arena[i] * factor;", "arena[i] = arena[i] * factor * 1.0000001f;"),
+			("? sum + MUON_STEP_0 : sum", "? sum + MUON_STEP_0 * 1.0000001f : sum"),
+			("fma(-rate, arena[x + i], arena[p + i] * decay)", "arena[p + i] * decay - rate * arena[x + i]"),
 			("float y = 1.0f + fma(r * r, q, r);", "float y = exp(r);"),
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
 		] {

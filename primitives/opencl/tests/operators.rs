@@ -9,7 +9,7 @@ use neuroshard_compute::exec::{At, Backend, Exec, RmsInput};
 use neuroshard_graph::graph::Product;
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start, TILE},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, TILE},
 };
 use neuroshard_opencl::OpenCl;
 
@@ -115,10 +115,14 @@ enum Call {
 	TileSumSquares(At, usize, usize, At),
 	TreeSum(At),
 	AdamW(Box<AdamW>, [At; 3], At),
+	MuonDirection(Muon, [At; 3]),
+	MuonNormalize(At, f32),
+	MuonPolynomial([At; 2], usize),
+	Muon(Muon, [At; 2], [At; 2]),
 }
 
 /// Operators above.
-const OPERATORS: u64 = 27;
+const OPERATORS: u64 = 31;
 
 impl Call {
 	/// A call of operator `which` with what it needs in an arena.
@@ -145,6 +149,8 @@ impl Call {
 		let kind_of_product = random.one(&[Product::Nt, Product::Nn, Product::Tn, Product::Int8]);
 		let back = random.below(2) == 0;
 		let step = [(); 10].map(|()| random.number(kind));
+		let [rate, momentum, decay, clip, ..] = step;
+		let muon = Muon { rate, momentum, decay, clip };
 		let mut room = Room { random, kind, arena: Vec::new() };
 		let all = rows * cols;
 		let rms = |room: &mut Room| RmsInput { dy: room.take(all), x: room.take(all), w: room.take(cols), r: room.take(rows) };
@@ -191,6 +197,10 @@ impl Call {
 			23 => Self::PartialSums(room.take(any), room.take(any.div_ceil(TILE).next_multiple_of(TILE))),
 			24 => Self::TileSumSquares(room.take(all), rows, cols, room.take(tile_count(rows, cols))),
 			25 => Self::TreeSum(room.take(leaves)),
+			26 => Self::MuonDirection(muon, [any; 3].map(|len| room.take(len))),
+			27 => Self::MuonNormalize(room.take(any), factor),
+			28 => Self::MuonPolynomial([rows * rows; 2].map(|len| room.take(len)), rows),
+			29 => Self::Muon(muon, [any; 2].map(|len| room.take(len)), [any; 2].map(|len| room.take(len))),
 			_ => {
 				let [lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip] = step;
 				let step = AdamW { lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip };
@@ -239,6 +249,10 @@ impl Call {
 				backend.write(arena, values.start, &[sum]);
 			}
 			Self::AdamW(step, state, g) => backend.adamw(arena, &step, state, g),
+			Self::MuonDirection(step, [m, g, u]) => backend.muon_direction(arena, &step, m, g, u),
+			Self::MuonNormalize(x, squares) => backend.muon_normalize(arena, x, squares),
+			Self::MuonPolynomial([a, aa], n) => backend.muon_polynomial(arena, a, aa, n),
+			Self::Muon(step, state, [g, x]) => backend.muon(arena, &step, state, g, x),
 		}
 	}
 }

@@ -8,7 +8,7 @@ use common::{bits, device};
 use core::convert::Infallible;
 use neuroshard_compute::exec::{Arena, Backend, Exec, StepMemory, StepOutcome, Trainer, Validator};
 use neuroshard_graph::{
-	config::{Adapter, Family, ModelConfig, Projections, TrainConfig, F32},
+	config::{Adapter, Family, ModelConfig, Optimizer, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
@@ -107,6 +107,14 @@ fn steps_of_an_adapter_have_the_bits_of_the_cpu() {
 	let train = TrainConfig { batch: 6, adapter: Some(adapter), ..TrainConfig::tiny() };
 	let ways: Vec<_> = StepMemory::ways(&train).collect();
 	agree(&Arc::new(device()), &ModelConfig { layers: 2, ..ModelConfig::tiny() }, &train, &ways);
+}
+
+#[test]
+fn steps_of_muon_have_the_bits_of_the_cpu() {
+	let train = TrainConfig { batch: 6, optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..TrainConfig::tiny() };
+	let ways: Vec<_> = StepMemory::ways(&train).collect();
+	let model = ModelConfig { layers: 2, dim: 96, kv_heads: 1, ffn: 64, ..ModelConfig::tiny() };
+	agree(&Arc::new(device()), &ModelConfig { head_dim: Some(32), ..model }, &train, &ways);
 }
 
 #[test]

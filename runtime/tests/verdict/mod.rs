@@ -13,7 +13,8 @@ use neuroshard_graph::{
 	game::{GameError, Move, Outcome, Position, Ruling},
 	plan::Plan,
 	witness::MAX_WITNESS,
-	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Projections, Robust, RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS,
+	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Optimizer, Projections, Robust, RopeScaling, Rule, TopK, TrainConfig, F32,
+	MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
 use neuroshard_types::dataset::MAX_VOCAB;
@@ -151,6 +152,9 @@ fn works() -> Vec<Work> {
 	let median_of_codes = sent(top(64, false), 2.0, Rule::Median);
 	let code = |name, train: &TrainConfig| Work { name, train: train.clone(), delta: true, ..step.clone() };
 	let adapted = TrainConfig { adapter: Some(ADAPTER), ..tokens.clone() };
+	let muon = Optimizer::Muon { momentum: F32::new(0.95) };
+	let (orthogonal, one_orthogonal) = (TrainConfig { optimizer: muon, ..tokens.clone() }, TrainConfig { optimizer: muon, ..one.clone() });
+	let deep_orthogonal = deepest(&deep, &one_orthogonal);
 	let outer = |name, model: &ModelConfig, train: &TrainConfig| Work {
 		name,
 		model: model.clone(),
@@ -191,6 +195,8 @@ fn works() -> Vec<Work> {
 		Work { name: "biases", model: biased, ..step.clone() },
 		Work { name: "deep, biases", model: deep_biased, train: one.clone(), ..step.clone() },
 		Work { name: "adapter", model: ModelConfig { layers: 1, ..large.clone() }, train: adapted, ..step.clone() },
+		Work { name: "Muon", model: ModelConfig { layers: 1, ..large.clone() }, train: orthogonal, ..step.clone() },
+		Work { name: "deep, Muon", model: deep_orthogonal, train: one_orthogonal, ..step.clone() },
 		Work { name: "norms of heads", model: normed, train: tokens, ..step.clone() },
 		Work { name: "deep, narrow heads", model: narrow, train: few, ..step.clone() },
 		Work { name: "deep", model: deep, train: one, ..step.clone() },
@@ -297,10 +303,10 @@ fn the_largest_pieces_of_every_operator_are_judged_in_wasm_as_natively() {
 	for (name, Row { text, .. }) in &rows {
 		println!("{name:18} {text}; {} bytes", largest[name]);
 	}
-	// A training step has 39 operators, with those of biases, one where a dataset is masked and one of adapters; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
+	// A training step has 39 operators, with those of biases, one where a dataset is masked, one of adapters and four of Muon; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
 	// distances, each of two kinds, five kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
 	// Of codes there are two kinds, and what one of them leaves.
-	assert_eq!(rows.len(), 43 + 11 + 3, "{:?}", rows.keys());
+	assert_eq!(rows.len(), 43 + 4 + 11 + 3, "{:?}", rows.keys());
 }
 
 #[test]
@@ -321,9 +327,13 @@ fn a_plan_is_made_in_wasm_for_every_move() {
 	// As many stages as there may be of an adapter.
 	let adapted = TrainConfig { batch: 1, seq_len: 32, adapter: Some(ADAPTER), ..train.clone() };
 	let narrow = deepest(&ModelConfig { vocab: 1_024, dim: 32, heads: 1, kv_heads: 1, ffn: 32, ..usual.clone() }, &adapted);
+	// As many layers as there may be with Muon.
+	let muon = TrainConfig { adapter: None, optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..adapted.clone() };
+	let shallow = deepest(&narrow, &muon);
 	let usual = Work { name: "13.8M", model: usual, train, deltas: None, delta: false, token: same_tile };
 	let narrow = Work { name: "deep, adapter", model: narrow, train: adapted, ..usual.clone() };
-	for work in works().into_iter().chain([usual, narrow]) {
+	let shallow = Work { name: "deep, narrow, Muon", model: shallow, train: muon, ..usual.clone() };
+	for work in works().into_iter().chain([usual, narrow, shallow]) {
 		let plan = work.plan();
 		let (cell, piece) = questions(&work, &plan)[0];
 		let case = Case::new(&work, &plan, cell, piece, Data::Usual);

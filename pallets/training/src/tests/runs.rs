@@ -5,8 +5,8 @@ use crate::{record::Record, Error, Event, HoldReason, Records, Runs};
 use frame_support::{assert_noop, assert_ok, traits::fungible::InspectHold};
 use neuroshard_types::{
 	run::{Attestation, PhaseDurations, RunStart, RunStatus},
-	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Projection, Projections, Robust, Rule, TopK, TrainConfig, F32,
-	H256,
+	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Optimizer, Projection, Projections, Robust, Rule, TopK,
+	TrainConfig, F32, H256,
 };
 use sp_runtime::{DispatchError, TokenError};
 
@@ -177,6 +177,22 @@ fn unfit_configurations_are_refused_with_their_reason() {
 		refused(|c| c.train.aggregator = sent_as(odd), Error::BadCode);
 		let sorted = Robust { clip: F32::new(0.0), rule: Rule::Median };
 		refused(|c| c.train.aggregator = Aggregator::Compressed(Compressed { code: Code::Int8, robust: sorted }), Error::BadCode);
+	});
+}
+
+#[test]
+fn a_run_trains_a_model_with_muon_that_is_not_too_deep_for_it_and_no_adapter() {
+	build_and_execute(|| {
+		let with = |momentum: f32| Optimizer::Muon { momentum: F32::new(momentum) };
+		let muon = |c: &mut RunConfig| c.train.optimizer = with(0.95);
+		let mut config = config();
+		muon(&mut config);
+		let run = create(config);
+		assert_eq!(Runs::<Test>::get(run).expect("a run").config.train.optimizer, with(0.95));
+		refused(|c| c.train.optimizer = with(1.0), Error::BadOptimizer);
+		let adapter = Adapter { base: [1; 32], rank: 4, alpha: F32::new(8.0), projections: Projections::ALL };
+		refused(|c| (c.train.adapter, c.train.optimizer) = (Some(adapter), with(0.95)), Error::BadOptimizer);
+		refused(|c| (c.model.layers, c.train.optimizer) = (33, with(0.95)), Error::ModelTooLarge);
 	});
 }
 

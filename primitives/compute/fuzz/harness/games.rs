@@ -21,7 +21,7 @@ use neuroshard_graph::{
 	merkle::{prove, Hash},
 	sampler::{sample, Counts, Sampling},
 	witness::Tokens,
-	Aggregator, Class, ModelConfig, ParamLayout, Projections, TrainConfig,
+	Aggregator, Class, ModelConfig, Optimizer, ParamLayout, Projections, TrainConfig, F32,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -74,7 +74,9 @@ impl World {
 		let whole = ParamLayout::new(&model).unwrap();
 		let beside = lively_theta(&whole, 2);
 		let adapter = rank.map(|rank| adapter(tensors_root(&whole, &beside, 1), rank, Projections::ALL));
-		let train = TrainConfig { adapter, ..train };
+		// Where there is no adapter, projections have Muon.
+		let optimizer = if adapter.is_some() { Optimizer::AdamW } else { Optimizer::Muon { momentum: F32::new(0.95) } };
+		let train = TrainConfig { adapter, optimizer, ..train };
 		let (exec, layout) = (Arc::new(Exec::new(1).unwrap()), ParamLayout::trained(&model, &train).unwrap());
 		let root = |values: &[f32]| tensors_root(&layout, values, 1);
 		let text = Text::random(2, 6_000, model.vocab, 3);

@@ -4,7 +4,7 @@ use crate::native::Exec;
 use neuroshard_graph::{commit::tensors_root, graph::Product, layout::ParamLayout, merkle::Hash};
 use neuroshard_kernels::{
 	scalar::{self, AttentionBackward, RmsBackward},
-	shape::{AdamW, AttentionDims, MatDims, RopeDims, Start},
+	shape::{AdamW, AttentionDims, MatDims, Muon, RopeDims, Start},
 };
 use std::{borrow::Cow, ops::Range};
 
@@ -87,7 +87,7 @@ pub trait Backend {
 	fn add_assign(&self, arena: &mut Self::Arena, x: At, y: At);
 	/// See [`scalar::rope_forward`], and for `back` [`scalar::rope_backward`]; tables of cosines and sines.
 	fn rope(&self, arena: &mut Self::Arena, dims: RopeDims, x: At, tables: [&Self::Table; 2], back: bool);
-	/// See [`scalar::matmul_nt`], [`scalar::matmul_nn`], [`scalar::matmul_tn`] and [`scalar::matmul_int8`].
+	/// See [`scalar::matmul_nt`], [`scalar::matmul_nn`], [`scalar::matmul_tn`] and [`scalar::matmul_int8`]. Both operands may be the same.
 	fn product(&self, arena: &mut Self::Arena, kind: Product, dims: MatDims, operands: [At; 2], c: At, start: Start);
 	/// See [`scalar::attention_forward`].
 	fn attention_forward(&self, arena: &mut Self::Arena, dims: AttentionDims, input: [At; 3], o: At);
@@ -111,6 +111,14 @@ pub trait Backend {
 	fn tree_sum(&self, arena: &mut Self::Arena, values: At) -> f32;
 	/// See [`scalar::adamw`]: parameters, first and second moments.
 	fn adamw(&self, arena: &mut Self::Arena, step: &AdamW, state: [At; 3], g: At);
+	/// See [`scalar::muon_direction`].
+	fn muon_direction(&self, arena: &mut Self::Arena, step: &Muon, m: At, g: At, u: At);
+	/// See [`scalar::muon_normalize`].
+	fn muon_normalize(&self, arena: &mut Self::Arena, x: At, sum_squares: f32);
+	/// See [`scalar::muon_polynomial`], of a whole square with sides of `n`.
+	fn muon_polynomial(&self, arena: &mut Self::Arena, a: At, aa: At, n: usize);
+	/// See [`scalar::muon`]: parameters and momentum.
+	fn muon(&self, arena: &mut Self::Arena, step: &Muon, state: [At; 2], g: At, x: At);
 }
 
 /// What the backward pass of a norm reads.
@@ -236,7 +244,13 @@ impl Backend for Exec {
 	}
 
 	fn product(&self, arena: &mut [f32], kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
-		let [a, b, c] = parts(arena, [a, b, c]);
+		let (a, b, c): (&[f32], &[f32], &mut [f32]) = if a == b {
+			let [a, c] = parts(arena, [a, c]);
+			(a, a, c)
+		} else {
+			let [a, b, c] = parts(arena, [a, b, c]);
+			(a, b, c)
+		};
 		match kind {
 			Product::Nt => self.matmul_nt(dims, a, b, c, start),
 			Product::Nn => self.matmul_nn(dims, a, b, c, start),
@@ -297,5 +311,24 @@ impl Backend for Exec {
 	fn adamw(&self, arena: &mut [f32], step: &AdamW, [p, m, v]: [At; 3], g: At) {
 		let [p, m, v, g] = parts(arena, [p, m, v, g]);
 		self.adamw(step, p, m, v, g);
+	}
+
+	fn muon_direction(&self, arena: &mut [f32], step: &Muon, m: At, g: At, u: At) {
+		let [m, g, u] = parts(arena, [m, g, u]);
+		self.muon_direction(step, m, g, u);
+	}
+
+	fn muon_normalize(&self, arena: &mut [f32], x: At, sum_squares: f32) {
+		self.muon_normalize(&mut arena[x], sum_squares);
+	}
+
+	fn muon_polynomial(&self, arena: &mut [f32], a: At, aa: At, n: usize) {
+		let [a, aa] = parts(arena, [a, aa]);
+		self.muon_polynomial(a, aa, n, 0);
+	}
+
+	fn muon(&self, arena: &mut [f32], step: &Muon, [p, m]: [At; 2], g: At, x: At) {
+		let [p, m, g, x] = parts(arena, [p, m, g, x]);
+		self.muon(step, p, m, g, x);
 	}
 }

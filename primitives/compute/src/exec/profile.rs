@@ -69,6 +69,10 @@ fn name(op: Op) -> &'static str {
 		Op::LossRows => "cross_entropy",
 		Op::SquareTiles => "tile_sum_squares",
 		Op::AdamW => "adamw",
+		Op::MuonDirection => "muon_direction",
+		Op::MuonNormalize => "muon_normalize",
+		Op::MuonPolynomial => "muon_polynomial",
+		Op::Muon => "muon",
 		_ => "others",
 	}
 }

@@ -14,10 +14,11 @@ use neuroshard_graph::{
 	graph::{Op, Place, Product, Stage, TensorId},
 	layout::ParamLayout,
 	plan::{ArenaJob, LogitsBlock, Plan, Sizes},
+	resume::{momentum, muon},
 };
 use neuroshard_kernels::{
 	scalar, schedule,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, RopeDims, Start},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start},
 };
 use std::{
 	ops::Range,
@@ -50,6 +51,8 @@ pub(super) struct Runner<B: Backend = Exec> {
 	clip: f32,
 	/// What the products of an adapter are multiplied by.
 	adapter_scale: f32,
+	/// Decay of Muon's momentum; 0 without Muon.
+	momentum: f32,
 	/// Arena range of each tensor; empty where it has none.
 	ranges: Vec<Range<usize>>,
 	/// Cosines and sines of RoPE.
@@ -73,10 +76,10 @@ fn goes_on(at: &Range<usize>) -> Start {
 	}
 }
 
-/// Stages up to the first that changes parameters, in order. `again`: those of a layer's forward pass run once more before its backward pass, but for
+/// Stages up to the clip factor, in order. `again`: those of a layer's forward pass run once more before its backward pass, but for
 /// the last layer, whose values are those at hand, and for the last stage, whose value is kept.
 fn order(plan: &Plan, again: bool) -> Vec<usize> {
-	let end = plan.job.and_then(|job| job.update).map_or(plan.stages().len(), |update| update.first_stage);
+	let end = plan.job.and_then(|job| job.update).map_or(plan.stages().len(), |update| update.first_direction);
 	let before = plan.layers().split_last().map(|(_, before)| before).filter(|_| again).unwrap_or_default();
 	let again = |index: usize| {
 		before.iter().filter(move |layer| layer.backward == index).flat_map(|layer| layer.forward.start..layer.forward.end - 1)
@@ -140,6 +143,7 @@ impl<B: Backend> Runner<B> {
 			eps: model.norm_eps.get(),
 			clip: train.clip.get(),
 			adapter_scale: train.adapter.map_or(0.0, |adapter| adapter.scale()),
+			momentum: momentum(train),
 			ranges,
 			turns,
 			ids: vec![0; all_tokens],
@@ -204,7 +208,7 @@ impl<B: Backend> Runner<B> {
 		self.exec.write(arena, self.range(id).start, &[value]);
 	}
 
-	/// Runs `stages` of a whole batch, in order. `adamw` is used by [`Op::AdamW`] only.
+	/// Runs `stages` of a whole batch, in order. `adamw` is used by those of the update only.
 	pub fn run(&self, arena: &mut B::Arena, stages: Range<usize>, adamw: Option<&AdamW>) {
 		for index in stages {
 			self.stage(arena, index, &(0..self.tokens), adamw);
@@ -334,7 +338,7 @@ impl<B: Backend> Runner<B> {
 			Op::RmsApply => exec.rms_apply(arena, input(0), input(1), input(2), output(0)),
 			// The gradient of the logits is gone: what is made of it came with the losses.
 			Op::Product(_) if input(0).is_empty() => {}
-			Op::Product(kind) => self.product(arena, stage, kind, at),
+			Op::Product(kind) => self.product(arena, index, kind, at),
 			Op::AddBias => exec.add_bias(arena, output(0), input(1)),
 			Op::Scale => exec.scale(arena, output(0), self.adapter_scale),
 			Op::Rope { heads } => exec.rope(arena, self.rope_dims(heads), output(0), self.turns.each_ref(), false),
@@ -372,6 +376,23 @@ impl<B: Backend> Runner<B> {
 					exec.adamw(arena, step, [0, 1, 2].map(output), input(3));
 				}
 			}
+			Op::MuonDirection => {
+				if let Some(step) = adamw {
+					exec.muon_direction(arena, &self.muon(step, stage), input(0), input(1), output(0));
+				}
+			}
+			Op::MuonNormalize => {
+				let squares = self.scalar(arena, self.plan.inputs(stage)[1].0);
+				exec.muon_normalize(arena, output(0), squares);
+			}
+			Op::MuonPolynomial => exec.muon_polynomial(arena, input(0), output(0), self.shape(self.plan.outputs(stage)[0]).1),
+			Op::Muon => {
+				if let Some(step) = adamw {
+					exec.muon(arena, &self.muon(step, stage), [0, 1].map(output), input(2), input(4));
+					// Where the direction was.
+					exec.fill(arena, output(2), 0.0);
+				}
+			}
 			// Maxima and sums come with the losses, gradients of queries and keys with that of values.
 			Op::RowMax(_) | Op::ExpSum(_) | Op::QueryBack | Op::KeyBack => {}
 			// Always fused.
@@ -387,6 +408,11 @@ impl<B: Backend> Runner<B> {
 			| Op::Nesterov => {}
 			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } => {}
 		}
+	}
+
+	/// Muon's scalars for what a stage writes.
+	fn muon(&self, step: &AdamW, stage: &Stage) -> Muon {
+		muon(step, self.momentum, self.shape(self.plan.outputs(stage)[0]))
 	}
 
 	/// Adds the gradients of all rows of the batch, which are at `dx`, to those of their tokens.
@@ -424,7 +450,8 @@ impl<B: Backend> Runner<B> {
 		Start::Existing
 	}
 
-	fn product(&self, arena: &mut B::Arena, stage: &Stage, kind: Product, at: &Range<usize>) {
+	fn product(&self, arena: &mut B::Arena, index: usize, kind: Product, at: &Range<usize>) {
+		let stage = &self.plan.stages()[index];
 		let start = self.start(arena, stage, 2);
 		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
 		let (a, b) = (inputs[0].0, inputs[1].0);
@@ -432,7 +459,9 @@ impl<B: Backend> Runner<B> {
 		let k = if kind == Product::Tn { self.shape(a).0 } else { self.shape(a).1 };
 		let dims = MatDims { m, n, k };
 		let [a, b, c] = [a, b, c].map(|id| self.range(id));
-		if let Some(accumulated) = self.accumulated.as_ref().filter(|_| kind == Product::Tn) {
+		// Products behind the gradients are of the whole batch.
+		let gradient = kind == Product::Tn && self.job.update.is_some_and(|update| index < update.first_direction);
+		if let Some(accumulated) = self.accumulated.as_ref().filter(|_| gradient) {
 			let later = accumulated.later(&c);
 			return add_to_weights(&*self.exec, arena, (at, self.ids.len()), [a, b], c, later);
 		}

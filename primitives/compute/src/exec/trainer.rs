@@ -1,4 +1,4 @@
-//! The inner loop's unit: one step of AdamW on one batch.
+//! The inner loop's unit: one step of AdamW or Muon on one batch.
 
 use super::{memory::Accumulated, runner::Runner, At, Backend, Exec, Profile, SetupError, StepError, StepMemory};
 use neuroshard_graph::{
@@ -170,7 +170,7 @@ impl<B: Backend> Trainer<B> {
 		Ok(StepOutcome { loss, grad_norm: sqrt(square_norm) })
 	}
 
-	/// One step: gradients, clipping, AdamW. `schedule_index` counts the steps of the whole run from 0, `t` those since
+	/// One step: gradients, clipping, AdamW or Muon. `schedule_index` counts the steps of the whole run from 0, `t` those since
 	/// the moments were reset, from 1. Weight decay applies to every tensor.
 	///
 	/// # Errors
@@ -178,7 +178,7 @@ impl<B: Backend> Trainer<B> {
 	pub fn train_step(&mut self, arena: &mut B::Arena, tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
 		let outcome = self.gradients(arena, tokens)?;
 		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
-		self.runner.run(arena, self.update.first_stage..self.runner.plan.stages().len(), Some(&step));
+		self.runner.run(arena, self.update.first_direction..self.runner.plan.stages().len(), Some(&step));
 		self.runner.exec.settled()?;
 		Ok(outcome)
 	}
@@ -244,7 +244,7 @@ mod tests {
 	use super::*;
 	use crate::{exec::Arena, trace::Trace};
 	use neuroshard_graph::{
-		config::{Adapter, Family, Projections, F32},
+		config::{Adapter, Family, Optimizer, Projections, F32},
 		corpus::MASK,
 		graph::Op,
 		init::theta_0,
@@ -377,6 +377,25 @@ mod tests {
 			steps_are_those_of_their_traces(&model, &train, &[], &ways);
 			steps_are_those_of_their_traces(&model, &TrainConfig { masked: true, ..train.clone() }, &[], &ways);
 		}
+	}
+
+	#[test]
+	fn a_step_of_muon_has_the_same_bits_in_micro_batches_and_with_activations_computed_again() {
+		let optimizer = Optimizer::Muon { momentum: F32::new(0.95) };
+		let models = [
+			ModelConfig { layers: 3, dim: 96, ffn: 64, ..ModelConfig::tiny() },
+			ModelConfig { tied: false, family: Family::Qwen2, ffn: 32, ..ModelConfig::tiny() },
+			ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..ModelConfig::tiny() },
+		];
+		for model in models {
+			let train = TrainConfig { batch: 6, masked: model.tied, optimizer, ..TrainConfig::tiny() };
+			let ways: Vec<_> = StepMemory::ways(&train).collect();
+			steps_are_those_of_their_traces(&model, &train, &[32], &ways);
+		}
+		// Segments of the chains over tokens, and over rows of a matrix.
+		let train = TrainConfig { batch: 256, optimizer, ..TrainConfig::tiny() };
+		let ways = [128, 32].map(|micro_batch| StepMemory { micro_batch: Some(micro_batch), recompute: false });
+		steps_are_those_of_their_traces(&ModelConfig { ffn: 4_128, ..ModelConfig::tiny() }, &train, &[], &ways);
 	}
 
 	#[test]

@@ -6,7 +6,7 @@ mod tests;
 use crate::native::Exec;
 use neuroshard_kernels::{
 	kat::{digest_of, digests, functions, Answer, Inputs, DRAWN_VECTORS, KNOWN, VECTORS},
-	kat_int8_suite, kat_suite,
+	kat_int8_suite, kat_muon_suite, kat_suite,
 };
 
 /// The answers of an executor: the same cases, in the same order. All its threads take part, however small a case is.
@@ -16,6 +16,8 @@ pub fn exec_digests(exec: &Exec) -> Vec<Answer> {
 	exec.with_all_threads(|| kat_suite!(inputs, answers, exec.));
 	let mut inputs = Inputs::new(3);
 	exec.with_all_threads(|| kat_int8_suite!(inputs, answers, exec.));
+	let mut inputs = Inputs::new(4);
+	exec.with_all_threads(|| kat_muon_suite!(inputs, answers, exec.));
 	answers
 }
 

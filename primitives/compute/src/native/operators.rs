@@ -3,8 +3,8 @@
 use super::{Exec, Parts};
 use crate::simd::{columns, elementwise, rows};
 use neuroshard_kernels::{
-	scalar::{self, RmsBackward},
-	shape::{tile_count, AdamW, RopeDims, Start},
+	scalar::{self, RmsBackward, MUON_STEP},
+	shape::{tile_count, AdamW, Muon, RopeDims, Start},
 };
 
 // SAFETY of every `get` below: ranges of one split are disjoint, and so are the parts cut by them.
@@ -81,6 +81,45 @@ impl Exec {
 		self.split(g.len(), 4, |at| {
 			let (p, m, v) = unsafe { (p.get(at.clone()), m.get(at.clone()), v.get(at.clone())) };
 			elementwise::adamw(self.level, step, p, m, v, &g[at]);
+		});
+	}
+
+	/// As [`scalar::muon_direction`].
+	pub fn muon_direction(&self, step: &Muon, m: &[f32], g: &[f32], u: &mut [f32]) {
+		assert!(m.len() == g.len() && u.len() == g.len(), "shape");
+		let u = Parts::new(u);
+		self.split(g.len(), 2, |at| elementwise::muon_direction(self.level, step, &m[at.clone()], &g[at.clone()], unsafe { u.get(at) }));
+	}
+
+	/// As [`scalar::muon_normalize`].
+	pub fn muon_normalize(&self, x: &mut [f32], sum_squares: f32) {
+		let (len, x) = (x.len(), Parts::new(x));
+		self.split(len, 2, |at| elementwise::muon_normalize(self.level, unsafe { x.get(at) }, sum_squares));
+	}
+
+	/// As [`scalar::muon_polynomial`].
+	pub fn muon_polynomial(&self, a: &[f32], aa: &mut [f32], n: usize, first: usize) {
+		assert!(n > 0 && a.len().is_multiple_of(n) && aa.len() == a.len(), "shape");
+		let aa = Parts::new(aa);
+		self.split(a.len() / n, n, |rows| {
+			let at = rows.start * n..rows.end * n;
+			let aa = unsafe { aa.get(at.clone()) };
+			elementwise::muon_polynomial(self.level, &a[at], aa);
+			for (row, aa) in (first + rows.start..).zip(aa.chunks_exact_mut(n)) {
+				if let Some(diagonal) = aa.get_mut(row) {
+					*diagonal += MUON_STEP[0];
+				}
+			}
+		});
+	}
+
+	/// As [`scalar::muon`].
+	pub fn muon(&self, step: &Muon, p: &mut [f32], m: &mut [f32], g: &[f32], x: &[f32]) {
+		assert!(p.len() == g.len() && m.len() == g.len() && x.len() == g.len(), "shape");
+		let (p, m) = (Parts::new(p), Parts::new(m));
+		self.split(g.len(), 3, |at| {
+			let (p, m) = unsafe { (p.get(at.clone()), m.get(at.clone())) };
+			elementwise::muon(self.level, step, p, m, &g[at.clone()], &x[at]);
 		});
 	}
 

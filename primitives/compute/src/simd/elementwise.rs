@@ -1,7 +1,10 @@
 //! Operators in which every output element depends on the elements at its own index.
 
 use super::{kernels, LANES};
-use neuroshard_kernels::shape::AdamW;
+use neuroshard_kernels::{
+	scalar::{MUON_EPS, MUON_STEP},
+	shape::{AdamW, Muon},
+};
 
 kernels! {
 	/// As [`neuroshard_kernels::scalar::swiglu_forward`].
@@ -52,6 +55,45 @@ kernels! {
 			let new_p = I::fnma(lr, u, I::mul(I::get(p, i), decay));
 			I::put(m, i, new_m);
 			I::put(v, i, new_v);
+			I::put(p, i, new_p);
+		}
+	}
+
+	/// As [`neuroshard_kernels::scalar::muon_direction`].
+	fn muon_direction<I>(step: &Muon, m: &[f32], g: &[f32], u: &mut [f32]) {
+		let (momentum, clip) = (I::splat(step.momentum), I::splat(step.clip));
+		for i in (0..g.len()).step_by(LANES) {
+			let g = I::mul(I::get(g, i), clip);
+			I::put(u, i, I::fma(momentum, I::fma(momentum, I::get(m, i), g), g));
+		}
+	}
+
+	/// As [`neuroshard_kernels::scalar::muon_normalize`].
+	fn muon_normalize<I>(x: &mut [f32], sum_squares: f32) {
+		let norm = I::add(I::sqrt(I::splat(sum_squares)), I::splat(MUON_EPS));
+		for i in (0..x.len()).step_by(LANES) {
+			let quotient = I::div(I::get(x, i), norm);
+			I::put(x, i, quotient);
+		}
+	}
+
+	/// As [`neuroshard_kernels::scalar::muon_polynomial`], but for the diagonal.
+	fn muon_polynomial<I>(a: &[f32], aa: &mut [f32]) {
+		let (b, c) = (I::splat(MUON_STEP[1]), I::splat(MUON_STEP[2]));
+		for i in (0..a.len()).step_by(LANES) {
+			let sum = I::fma(c, I::get(aa, i), I::mul(b, I::get(a, i)));
+			I::put(aa, i, sum);
+		}
+	}
+
+	/// As [`neuroshard_kernels::scalar::muon`].
+	fn muon<I>(step: &Muon, p: &mut [f32], m: &mut [f32], g: &[f32], x: &[f32]) {
+		let (rate, momentum) = (I::splat(step.rate), I::splat(step.momentum));
+		let (decay, clip) = (I::splat(step.decay), I::splat(step.clip));
+		for i in (0..g.len()).step_by(LANES) {
+			let new_m = I::fma(momentum, I::get(m, i), I::mul(I::get(g, i), clip));
+			let new_p = I::fnma(rate, I::get(x, i), I::mul(I::get(p, i), decay));
+			I::put(m, i, new_m);
 			I::put(p, i, new_p);
 		}
 	}

@@ -8,7 +8,7 @@ use neuroshard_graph::{
 	plan::{Plan, ALIGNMENT},
 };
 use neuroshard_kernels::shape::SEGMENT;
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 /// By number of the stage: whether what it writes is not kept when its last reader has run.
 pub(super) fn passing(plan: &Plan, streamed: Option<Streamed>) -> Vec<bool> {
@@ -31,8 +31,15 @@ pub(super) fn passing(plan: &Plan, streamed: Option<Streamed>) -> Vec<bool> {
 }
 
 fn passes(plan: &Plan, streamed: Option<Streamed>, (index, stage): (usize, &Stage)) -> bool {
-	use Op::{AdamW, KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, Scale, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
+	use Op::{AdamW, Muon, MuonDirection, MuonNormalize, MuonPolynomial};
+	use Op::{KeyBack, LossBack, ProbabilityBack, QueryBack, RopeBack, Scale, ScoreBack, Scores, Softmax, SwigluBack, ValueBack};
 	let op = stage.op;
+	// Of Muon a direction stays; what it is made of does not.
+	if plan.job.and_then(|job| job.update).is_some_and(|update| index >= update.first_direction) {
+		let done = plan.stages().get(index + 1).is_none_or(|next| matches!(next.op, MuonDirection | Muon | AdamW));
+		let update = matches!(op, AdamW | Muon);
+		return update || matches!(op, MuonDirection | MuonNormalize | MuonPolynomial | Op::Product(_)) && !done;
+	}
 	// Of adapters, products and what is scaled are part of what stays forwards, and within a layer backwards.
 	if matches!(op, Scale | Op::Product(Product::Nt | Product::Nn)) && streamed.is_some() {
 		return streamed.is_some_and(|streamed| index >= streamed.back);
@@ -41,7 +48,7 @@ fn passes(plan: &Plan, streamed: Option<Streamed>, (index, stage): (usize, &Stag
 	// Gradients of heads stay within a layer.
 	let heads = op == Op::RmsBackApply
 		&& plan.inputs(stage).get(2).is_some_and(|&(factors, _)| plan.tensor(factors).is_some_and(|info| info.cols > 1));
-	attention || heads || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack | AdamW)
+	attention || heads || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack)
 }
 
 fn writer(plan: &Plan, id: TensorId) -> Option<usize> {
@@ -69,14 +76,31 @@ pub fn step_len(model: &ModelConfig, train: &TrainConfig) -> Result<u64, ConfigE
 	let update = job.update.ok_or(ConfigError::Dimension)?;
 	let kept = written(0..update.first_stage, false) + streamed.map_or(0, |streamed| streamed.kept(&plan).iter().map(len).sum());
 	// Layers pass one after the other, and probabilities are computed again.
-	let ends = plan.layers().iter().rev().map(|layer| layer.backward).skip(1).chain([update.first_stage]);
+	let ends = plan.layers().iter().rev().map(|layer| layer.backward).skip(1).chain([update.first_direction]);
 	let layers = plan.layers().iter().rev().zip(ends);
 	let passed =
 		layers.map(|(layer, end)| written(layer.forward.clone(), true) + written(layer.backward..end, true)).max().unwrap_or_default();
 	let head = if u64::from(job.sizes.tokens) > SEGMENT as u64 { u64::from(model.vocab) * u64::from(model.dim) } else { 0 };
 	let logits = u64::from(job.logits.rows) * u64::from(model.vocab) + head;
 	let arena = StepMemory::default().arena_len(model, train).map_err(|_| ConfigError::TooLarge)?;
-	Ok(arena.max(update.gradient + kept) + passed.max(logits))
+	Ok(arena.max(update.gradient + kept) + (passed + directions_len(&plan)).max(logits))
+}
+
+/// Elements that are in memory for directions of Muon that are not done. Memory of one matrix is used again for others of the same sizes.
+fn directions_len(plan: &Plan) -> u64 {
+	let mut most = BTreeMap::<u64, u64>::new();
+	let stages = plan.stages().iter().filter(|stage| stage.op == Op::MuonNormalize);
+	for info in stages.flat_map(|stage| plan.outputs(stage)).filter_map(|&id| plan.tensor(id)) {
+		// A direction and the next one; products, their square, and what becomes of both.
+		let square = u64::from(info.rows.min(info.cols)).pow(2);
+		let mut needed = BTreeMap::from([(info.len(), 2)]);
+		*needed.entry(square).or_default() += 3;
+		for (len, count) in needed {
+			let most = most.entry(len).or_default();
+			*most = count.max(*most);
+		}
+	}
+	most.into_iter().map(|(len, count)| len * count).sum()
 }
 
 #[cfg(test)]
@@ -86,7 +110,7 @@ mod tests {
 		exec::{Arena, Exec},
 		trace::Trace,
 	};
-	use neuroshard_graph::{Adapter, Family, ParamLayout, Projection, Projections, F32};
+	use neuroshard_graph::{Adapter, Family, Optimizer, ParamLayout, Projection, Projections, F32};
 	use std::sync::Arc;
 
 	fn adapter(rank: u32, projections: Projections) -> Option<Adapter> {
@@ -118,6 +142,14 @@ mod tests {
 	#[test]
 	fn a_trace_takes_no_more_memory_than_is_said_and_not_much_less() {
 		let queries = adapter(40, [Projection::Q].into_iter().collect());
+		for family in [Family::Llama, Family::Qwen3] {
+			let (model, train) = nine_layers(family, None);
+			// Matrices of other sizes than activations, and a square one.
+			let model = ModelConfig { dim: 96, ffn: 160, ..model };
+			let train = TrainConfig { optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..train };
+			let (said, found) = (step_len(&model, &train).unwrap(), traced(&model, &train).iter().sum::<u64>());
+			assert!(found <= said && said <= found * 5 / 4, "{family:?} with Muon: {found}, and {said} are said");
+		}
 		for (family, adapter) in [
 			(Family::Llama, None),
 			(Family::Llama, adapter(8, Projections::ALL)),

@@ -7,7 +7,7 @@ use neuroshard_graph::{
 	corpus::{id, target},
 	graph::{Extent, Op, Product, Stage},
 	plan::Plan,
-	resume::Parameters,
+	resume::{muon, Parameters},
 };
 use neuroshard_kernels::{
 	scalar::{self, Lanes, RmsBackward},
@@ -170,6 +170,12 @@ impl Trace {
 				(0..).zip([&mut *p, &mut *m, &mut *v]).for_each(|(number, values)| exec.copy(input(number), values));
 				return exec.adamw(&AdamW { clip: input(4)[0], ..parameters.adamw }, p, m, v, input(3));
 			}
+			(Op::Muon, [p, m, v]) => {
+				(0..).zip([&mut *p, &mut *m]).for_each(|(number, values)| exec.copy(input(number), values));
+				v.fill(0.0);
+				let step = AdamW { clip: input(3)[0], ..parameters.adamw };
+				return exec.muon(&muon(&step, parameters.momentum, (rows, cols)), p, m, input(2), input(4));
+			}
 			_ => return,
 		};
 		match stage.op {
@@ -261,8 +267,20 @@ impl Trace {
 				out[next..].fill(0.0);
 			}
 			Op::ClipScale => out[0] = scalar::clip_scale(input(0)[0], parameters.clip),
+			Op::MuonDirection => {
+				let step = AdamW { clip: input(2)[0], ..parameters.adamw };
+				exec.muon_direction(&muon(&step, parameters.momentum, (rows, cols)), input(0), input(1), out);
+			}
+			Op::MuonNormalize => {
+				exec.copy(input(0), out);
+				exec.muon_normalize(out, input(1)[0]);
+			}
+			Op::MuonPolynomial => {
+				exec.copy(input(1), out);
+				exec.muon_polynomial(input(0), out, cols, 0);
+			}
 			// They write more than one tensor.
-			Op::SwigluBack | Op::AdamW => {}
+			Op::SwigluBack | Op::AdamW | Op::Muon => {}
 			// Jobs on whole checkpoints.
 			Op::Init | Op::Delta | Op::Mean | Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } | Op::Nesterov => {}
 			Op::DistanceSums(_) | Op::Distances(_) | Op::Weights(_) | Op::WeightedSum { .. } | Op::Encode(_) | Op::Residual(_) => {}

@@ -1,11 +1,11 @@
-//! The training step after the loss: gradients, their norm, clipping and AdamW.
+//! The training step after the loss: gradients, their norm, clipping and the update.
 
 use super::{
 	forward::{adapters, ByProjection, Forward, Keep, Layer, LayerValues, Params},
 	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update, Vector,
 };
 use crate::{
-	config::{ConfigError, ModelConfig, Projection, TrainConfig},
+	config::{ConfigError, ModelConfig, Optimizer, Projection, TrainConfig},
 	graph::{Access, Op, Place, Product, TensorId},
 	layout::LayerTensors,
 };
@@ -246,13 +246,21 @@ impl Builder {
 		Ok(all)
 	}
 
-	/// AdamW on every tensor, in place.
-	fn update(&mut self, theta: Vector, moments: [Vector; 2], gradient: &[TensorId], clip: TensorId) -> Result<(), ConfigError> {
-		let [first, second] = moments;
+	/// AdamW on every tensor but those that have a `direction` of Muon, in place.
+	fn update(
+		&mut self,
+		[theta, first, second]: [Vector; 3],
+		gradient: &[TensorId],
+		clip: TensorId,
+		directions: &[Option<TensorId>],
+	) -> Result<(), ConfigError> {
 		let mut results = [Vec::new(), Vec::new(), Vec::new()];
-		for (((p, m), v), &g) in theta.ids().zip(first.ids()).zip(second.ids()).zip(gradient) {
+		for ((((p, m), v), &g), direction) in theta.ids().zip(first.ids()).zip(second.ids()).zip(gradient).zip(directions) {
 			let outputs = [self.in_place(p)?, self.in_place(m)?, self.in_place(v)?];
-			self.stage(Op::AdamW, rows_and([p, m, v, g], clip), &outputs)?;
+			match *direction {
+				None => self.stage(Op::AdamW, rows_and([p, m, v, g], clip), &outputs)?,
+				Some(x) => self.stage(Op::Muon, rows_and([p, m, g], clip).chain(rows([x])), &outputs)?,
+			}
 			for (result, output) in results.iter_mut().zip(outputs) {
 				result.push(output);
 			}
@@ -291,11 +299,16 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	let square_norm = builder.tree_sum(partials)?;
 	let clip = builder.fresh(1, 1)?;
 	builder.stage(Op::ClipScale, rows([square_norm]), &[clip])?;
+	let first_direction = builder.plan.stages.len();
+	let directions = match train.optimizer {
+		Optimizer::AdamW => alloc::vec![None; gradients.len()],
+		Optimizer::Muon { .. } => builder.directions(&sizes, [&first, &second], &gradients, clip)?,
+	};
 	let first_stage = builder.plan.stages.len();
-	builder.update(trained, [first, second], &gradients, clip)?;
+	builder.update([trained, first, second], &gradients, clip, &directions)?;
 
 	let logits = builder.logits_block(&sizes, true)?;
-	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_stage });
+	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_direction, first_stage });
 	builder.plan.job = Some(ArenaJob { sizes, loss, logits, masked: train.masked, update });
 	Ok(builder.finish())
 }

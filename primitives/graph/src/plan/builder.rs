@@ -2,16 +2,16 @@
 
 use super::{Coded, Layout, Plan, Slot, ALIGNMENT, TILE};
 use crate::{
-	config::{Adapter, Code, ConfigError, ModelConfig, TrainConfig},
+	config::{Adapter, Code, ConfigError, ModelConfig, Optimizer, TrainConfig},
 	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	layout::{parts, trained_parts, Part},
 };
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Most stages of a job on an adapter: those of a training step of the deepest Llama, the largest plan that a move of a dispute pays for. An adapter's
-/// layers have more stages than a model's, so that they would be more before their nodes are too many.
-const MAX_ADAPTED_STAGES: u32 = 7_319;
+/// Most stages of a job on an adapter or with Muon: those of a training step of the deepest Llama, the largest plan that a move of a dispute pays for. Their
+/// layers have more stages than other models', so that they would be more before their nodes are too many.
+const MAX_COUNTED_STAGES: u32 = 7_319;
 
 /// The tensors of a vector that the job starts from.
 pub(super) struct Vector(Range<u32>);
@@ -50,6 +50,8 @@ pub(super) struct Builder {
 	pub linear: Product,
 	/// What is trained beside the model, if that is not trained itself.
 	pub adapter: Option<Adapter>,
+	/// Whether there may be no more stages than [`MAX_COUNTED_STAGES`].
+	pub counted: bool,
 }
 
 impl Builder {
@@ -60,7 +62,8 @@ impl Builder {
 
 	/// For jobs on what `train` trains.
 	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
-		Ok(Self { adapter: train.adapter, ..Self::of(Layout::of(trained_parts(model, train.adapter)?)) })
+		let counted = train.adapter.is_some() || train.optimizer != Optimizer::AdamW;
+		Ok(Self { adapter: train.adapter, counted, ..Self::of(Layout::of(trained_parts(model, train.adapter)?)) })
 	}
 
 	fn of(layout: Layout) -> Self {
@@ -81,7 +84,7 @@ impl Builder {
 			arena_len: 0,
 			job: None,
 		};
-		Self { plan, len, linear: Product::Nt, adapter: None }
+		Self { plan, len, linear: Product::Nt, adapter: None, counted: false }
 	}
 
 	/// The model that an adapter is beside, at `at` of the arena: its tensors in order. After all other vectors, before all other tensors.
@@ -195,7 +198,7 @@ impl Builder {
 			first_node: self.plan.nodes,
 		};
 		self.plan.nodes = self.plan.nodes.saturating_add(stage.nodes());
-		if self.plan.nodes > MAX_NODES || (self.adapter.is_some() && number >= MAX_ADAPTED_STAGES) {
+		if self.plan.nodes > MAX_NODES || (self.counted && number >= MAX_COUNTED_STAGES) {
 			return Err(ConfigError::TooLarge);
 		}
 		self.plan.stages.push(stage);

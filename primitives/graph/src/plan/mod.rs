@@ -3,6 +3,7 @@
 mod backward;
 mod builder;
 mod forward;
+mod muon;
 mod outer;
 
 use crate::{
@@ -28,6 +29,8 @@ const _: () = assert!(CHAIN as usize == SEGMENT);
 const LOGITS: u32 = 1 << 25;
 /// Most rows of logits at a time: with more, products are no faster, and logits leave the caches.
 const LOGIT_ROWS: u32 = 512;
+/// Newton-Schulz steps that orthogonalise a direction of Muon.
+pub(crate) const NEWTON_SCHULZ_STEPS: u8 = 5;
 /// Most deltas of an outer step.
 pub const MAX_DELTAS: u32 = 128;
 
@@ -91,6 +94,8 @@ pub struct Update {
 	pub square_norm: TensorId,
 	/// `[1, 1]` clip factor.
 	pub clip: TensorId,
+	/// First stage after the clip factor: what Muon's directions are made of, and then the update. Before it, nothing depends on moments.
+	pub first_direction: usize,
 	/// First stage that changes parameters.
 	pub first_stage: usize,
 }
@@ -216,7 +221,7 @@ fn part<T>(list: &[T], [first, end]: [u32; 2]) -> &[T] {
 }
 
 impl Plan {
-	/// The training step: forward, loss, backward, gradient norm, clipping and AdamW.
+	/// The training step: forward, loss, backward, gradient norm, clipping and AdamW or Muon.
 	///
 	/// The arena begins with parameters, first moments and second moments, then of an adapter its base, and gradients.
 	///

@@ -1,6 +1,6 @@
 //! Operators that make a tile of the tiles at the same place, and row factors.
 
-use super::{Cached, Leaves, Malformed, Parameters, Piece, Tile, NUMBERS, SIDE};
+use super::{muon, Cached, Leaves, Malformed, Parameters, Piece, Tile, NUMBERS, SIDE};
 use crate::graph::{Op, TensorId};
 use alloc::{vec, vec::Vec};
 use neuroshard_kernels::{
@@ -8,7 +8,7 @@ use neuroshard_kernels::{
 	num::fma,
 	scalar::{self, RmsBackward},
 	schedule::{attention_scale, rope_entry},
-	shape::{AdamW, Start},
+	shape::{AdamW, Muon, Start},
 };
 
 /// The first column of a tile: row factors.
@@ -83,6 +83,28 @@ impl Piece<'_> {
 				scalar::adamw(&AdamW { clip, ..self.parameters.adamw }, &mut p, &mut m, &mut v, &g);
 				out = self.chosen([p, m, v])?;
 			}
+			Op::MuonDirection => {
+				let (m, g) = (self.here(0, leaves)?, self.here(1, leaves)?);
+				let step = self.muon(leaves.tile(self.input(2)?, 0, 0)?[0])?;
+				scalar::muon_direction(&step, &m, &g, &mut out);
+			}
+			Op::MuonNormalize => {
+				out = self.here(0, leaves)?;
+				scalar::muon_normalize(&mut out, leaves.tile(self.input(1)?, 0, 0)?[0]);
+			}
+			Op::MuonPolynomial => {
+				let a = self.here(0, leaves)?;
+				out = self.here(1, leaves)?;
+				// In its tile the diagonal begins with the first row; in the others it is beyond the last column.
+				let first = if self.cell.row == self.cell.col { 0 } else { SIDE };
+				scalar::muon_polynomial(&a, &mut out, SIDE, first);
+			}
+			Op::Muon => {
+				let [mut p, mut m, g] = [self.here(0, leaves)?, self.here(1, leaves)?, self.here(2, leaves)?];
+				let step = self.muon(leaves.tile(self.input(3)?, 0, 0)?[0])?;
+				scalar::muon(&step, &mut p, &mut m, &g, &self.here(4, leaves)?);
+				out = self.chosen([p, m, vec![0.0; NUMBERS]])?;
+			}
 			Op::Delta => scalar::sub(&self.here(0, leaves)?, &self.here(1, leaves)?, &mut out),
 			Op::Nesterov => {
 				let [mut theta, mut momentum, g] = [self.here(0, leaves)?, self.here(1, leaves)?, self.here(2, leaves)?];
@@ -92,6 +114,14 @@ impl Piece<'_> {
 			_ => return Err(Malformed.into()),
 		}
 		Ok(out)
+	}
+
+	/// Muon's scalars for the tensor of the cell, with this clip factor.
+	fn muon(&self, clip: f32) -> Result<Muon, Malformed> {
+		let info = self.plan.cell_tensor(self.cell).and_then(|tensor| self.plan.tensor(tensor)).ok_or(Malformed)?;
+		let size = |value: u32| usize::try_from(value).map_err(|_| Malformed);
+		let step = AdamW { clip, ..self.parameters.adamw };
+		Ok(muon(&step, self.parameters.momentum, (size(info.rows)?, size(info.cols)?)))
 	}
 
 	/// The output that the cell belongs to.

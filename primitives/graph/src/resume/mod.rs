@@ -29,7 +29,7 @@ use neuroshard_kernels::{
 	scalar,
 	shape::{MatDims, Start},
 };
-pub use parameters::{adamw, Parameters};
+pub use parameters::{adamw, momentum, muon, Parameters};
 
 /// Side of a tile.
 pub const SIDE: usize = 32;
@@ -180,6 +180,7 @@ impl<'a> Job<'a> {
 			| Op::Swiglu
 			| Op::SwigluBack => 1,
 			Op::Gather | Op::CountTargets | Op::LossRows | Op::MeanLoss | Op::LossBack | Op::RmsBackApply | Op::ScoreBack => 1,
+			Op::MuonDirection | Op::MuonNormalize | Op::MuonPolynomial | Op::Muon => 1,
 			Op::ClipScale | Op::AdamW | Op::Delta | Op::Residual(_) | Op::Nesterov => 1,
 			Op::Encode(_) => code::PIECES,
 			Op::RmsStats | Op::RmsBackStats => Heads::of(self.plan, stage, cell)?.tiles().div_ceil(WIDTH),

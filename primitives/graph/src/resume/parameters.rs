@@ -1,10 +1,10 @@
 //! The numbers that operators need beside their inputs.
 
-use crate::config::{ConfigError, ModelConfig, TrainConfig};
+use crate::config::{ConfigError, ModelConfig, TrainConfig, F32};
 use alloc::vec::Vec;
 use neuroshard_kernels::{
-	schedule::{bias_correction, complement, decay_factor, reciprocal, LearningRate, RopeScaling},
-	shape::AdamW,
+	schedule::{bias_correction, complement, decay_factor, muon_scale, reciprocal, LearningRate, RopeScaling},
+	shape::{AdamW, Muon},
 };
 
 /// What a configuration, and for a training step its place in the run, give to operators.
@@ -36,6 +36,8 @@ pub struct Parameters {
 	pub clip: f32,
 	/// Scalars of AdamW but for the clip factor, which is 1.
 	pub adamw: AdamW,
+	/// Decay of Muon's momentum; 0 without Muon.
+	pub momentum: f32,
 	/// Learning rate of the outer step.
 	pub outer_lr: f32,
 	/// Momentum of the outer step.
@@ -69,6 +71,16 @@ pub fn adamw(train: &TrainConfig, schedule_index: u64, t: u64) -> AdamW {
 	}
 }
 
+/// Decay of Muon's momentum; 0 without Muon.
+pub fn momentum(train: &TrainConfig) -> f32 {
+	train.optimizer.momentum().map_or(0.0, F32::get)
+}
+
+/// Muon's scalars for a matrix with so many rows and columns: learning rate, decay and clip factor are those of AdamW.
+pub fn muon(step: &AdamW, momentum: f32, (rows, cols): (usize, usize)) -> Muon {
+	Muon { rate: step.lr * muon_scale(rows.max(cols)), momentum, decay: step.decay, clip: step.clip }
+}
+
 impl Parameters {
 	/// For inner step `step` (from 0) of a round after `adopted_rounds` adopted rounds. Jobs on whole checkpoints have no step: any will
 	/// do.
@@ -100,6 +112,7 @@ impl Parameters {
 			inverse_tokens: reciprocal(tokens),
 			clip: train.clip.get(),
 			adamw: adamw(train, index, u64::from(step) + 1),
+			momentum: momentum(train),
 			outer_lr: train.outer_lr.get(),
 			outer_beta: train.outer_beta.get(),
 			inner_steps: Vec::new(),

@@ -1,7 +1,7 @@
 //! Configurations that several tests use.
 #![allow(dead_code, reason = "every test binary compiles this module and uses a part of it")]
 
-use neuroshard_graph::{Adapter, Family, ModelConfig, Projections, Robust, RopeScaling, Rule, TrainConfig, F32};
+use neuroshard_graph::{Adapter, Family, ModelConfig, Optimizer, Projections, Robust, RopeScaling, Rule, TrainConfig, F32};
 
 /// Two layers, grouped-query attention, tied head: 47,520 parameters.
 pub fn tiny_model() -> ModelConfig {
@@ -31,6 +31,11 @@ pub fn tiny_train() -> TrainConfig {
 		outer_beta: F32::new(0.9),
 		..TrainConfig::tiny()
 	}
+}
+
+/// The same with Muon.
+pub fn muon_train() -> TrainConfig {
+	TrainConfig { optimizer: Optimizer::Muon { momentum: F32::new(0.95) }, ..tiny_train() }
 }
 
 /// An adapter of any base.

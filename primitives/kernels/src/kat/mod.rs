@@ -12,7 +12,7 @@ mod suite;
 mod tests;
 
 use crate::{
-	kat_int8_suite, kat_suite, math, num, scalar,
+	kat_int8_suite, kat_muon_suite, kat_suite, math, num, scalar,
 	schedule::{self, RopeScaling},
 };
 use alloc::{vec, vec::Vec};
@@ -38,12 +38,14 @@ pub fn digests() -> Vec<Answer> {
 	kat_suite!(inputs, answers, scalar::);
 	let mut inputs = Inputs::new(3);
 	kat_int8_suite!(inputs, answers, scalar::);
+	let mut inputs = Inputs::new(4);
+	kat_muon_suite!(inputs, answers, scalar::);
 	answers
 }
 
-/// Blake2b-256 of the digests of all cases but those of exact int8, in order, with inputs that are drawn from `seed`, by the scalar reference.
+/// Blake2b-256 of the digests of all cases but those of exact int8 and of Muon, in order, with inputs that are drawn from `seed`, by the scalar reference.
 ///
-/// Every operator of training takes part, with sizes that do not depend on the seed: neither does the time it takes, but for a few percent.
+/// Every operator of training with AdamW takes part, with sizes that do not depend on the seed: neither does the time it takes, but for a few percent.
 pub fn drawn(seed: [u8; 32]) -> [u8; 32] {
 	let mut inputs = Inputs::drawn(seed);
 	let mut answers = functions(&mut inputs, DRAWN_VECTORS);

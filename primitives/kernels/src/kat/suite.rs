@@ -1,4 +1,5 @@
-//! The cases of the operators, written once for the reference and for executors: those of training, and those of exact int8 alone.
+//! The cases of the operators, written once for the reference and for executors: those of training, those of exact int8 alone,
+//! and those of Muon.
 
 /// Appends the answers of all operators to a list, on inputs from a generator. The rest of the arguments is what an operator's name is
 /// written behind: `scalar::` or `exec.`.
@@ -250,5 +251,36 @@ macro_rules! kat_int8_suite {
 			}
 			$answers.push((name, digest.finish()));
 		}
+	}};
+}
+
+/// As [`kat_suite`], of the operators of Muon.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! kat_muon_suite {
+	($inputs:ident, $answers:ident, $($target:tt)*) => {{
+		use $crate::{kat::Digest, schedule, shape::Muon};
+		let mut digest = Digest::new();
+		let step = Muon { rate: 1.5e-3 * schedule::muon_scale(384), momentum: 0.95, decay: schedule::decay_factor(1.5e-3, 0.1), clip: 0.7 };
+		for len in [1, 53, 1_024, 4_399] {
+			let [mut p, mut m, g, x] = [0; 4].map(|_| $inputs.tensor(len, Some(30)));
+			let mut u = vec![0.0; len];
+			$($target)* muon_direction(&step, &m, &g, &mut u);
+			digest.add(&u);
+			for squares in [$inputs.plain().abs(), 0.0, 1e-20] {
+				$($target)* muon_normalize(&mut u, squares);
+				digest.add(&u);
+			}
+			$($target)* muon(&step, &mut p, &mut m, &g, &x);
+			digest.add(&p);
+			digest.add(&m);
+		}
+		// A whole square, rows of one that reach the diagonal, and some that do not.
+		for [n, rows, first] in [[1, 1, 0], [19, 19, 0], [83, 30, 40], [35, 20, 30], [32, 32, 32]] {
+			let [a, mut aa] = [0; 2].map(|_| $inputs.tensor(rows * n, Some(30)));
+			$($target)* muon_polynomial(&a, &mut aa, n, first);
+			digest.add(&aa);
+		}
+		$answers.push(("muon", digest.finish()));
 	}};
 }

@@ -34,7 +34,7 @@ fn every_seed_has_another_answer_and_every_case_takes_part_in_that() {
 		// Schedules have no inputs that could be drawn.
 		assert_eq!(one == other, one.0 == "schedule", "{}", one.0);
 	}
-	let known: Vec<_> = digests().iter().map(|case| case.0).filter(|name| !name.starts_with("matmul_int8")).collect();
+	let known: Vec<_> = digests().iter().map(|case| case.0).filter(|name| !name.starts_with("matmul_int8") && *name != "muon").collect();
 	assert_eq!(cases(0).iter().map(|case| case.0).collect::<Vec<_>>(), known);
 }
 

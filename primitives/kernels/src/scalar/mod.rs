@@ -8,6 +8,7 @@ mod code;
 mod embedding;
 mod int8;
 mod loss;
+mod muon;
 mod norm;
 mod optimizer;
 mod product;
@@ -27,6 +28,7 @@ pub use code::{cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_sc
 pub use embedding::{embedding_gather, embedding_scatter_add};
 pub use int8::{matmul_int8, Group};
 pub use loss::{count_targets, cross_entropy_backward, cross_entropy_loss, cross_entropy_stats, NO_TARGET};
+pub use muon::{muon, muon_direction, muon_normalize, muon_polynomial, MUON_EPS, MUON_STEP};
 pub use norm::{rms_apply, rms_backward_apply, rms_backward_stats, rms_stats, rms_weight_grad, row_groups, RmsBackward};
 pub use optimizer::{adamw, clip_scale, nesterov};
 pub use product::{matmul_nn, matmul_nt, matmul_tn};
