@@ -3,7 +3,7 @@
 use crate::{OpenCl, OpenClError};
 use neuroshard_compute::exec::{Arena, Backend, SetupError, StepError, StepMemory, Trainer};
 use neuroshard_graph::{
-	config::{Adapter, Family, ModelConfig, Projections, TrainConfig, F32},
+	config::{Adapter, Family, ModelConfig, Products, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
@@ -17,7 +17,7 @@ const STEPS: u32 = 2;
 
 impl OpenCl {
 	/// Takes steps of small models on this device and on the CPU, and compares losses, gradients, parameters, moments and their roots bit for bit: of each
-	/// family, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group. All kernels
+	/// family, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group, in f32 and in int8. All kernels
 	/// take part.
 	///
 	/// # Errors
@@ -29,6 +29,7 @@ impl OpenCl {
 		let long = TrainConfig { batch: 26, seq_len: 160, ..small.clone() };
 		let deep = ModelConfig { vocab: 96, dim: 96, layers: 2, heads: 6, kv_heads: 2, ffn: 160, max_seq: 160, ..tiny.clone() };
 		self.compare(&deep, &long, StepMemory::default())?;
+		self.compare(&deep, &TrainConfig { products: Products::Int8, ..long }, StepMemory::default())?;
 		self.compare(&ModelConfig { tied: false, family: Family::Qwen2, ..tiny.clone() }, &small, parts)?;
 		self.compare(&ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..tiny.clone() }, &small, parts)?;
 		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small }, StepMemory::default())
@@ -129,6 +130,9 @@ mod tests {
 			("head / (heads / kv_heads) * dim", "head % kv_heads * dim"),
 			("arena[i] = arena[i] * factor;", "arena[i] = arena[i] * factor * 1.0000001f;"),
 			("float y = 1.0f + fma(r * r, q, r);", "float y = exp(r);"),
+			// A scale that is too small for a few blocks, and another rounding.
+			("(here + 0x0001ffffu) >> 23", "here >> 23"),
+			("number * inverse + ROUND", "number * inverse + 0.5f + ROUND"),
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
 		] {
 			assert!(matches!(device(Some(change)).verify(), Err(OpenClError::Wrong { .. })), "{change:?}");

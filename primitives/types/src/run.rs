@@ -5,7 +5,7 @@
 //! ```
 
 use crate::{
-	assignment::place, dataset::Tokenizer, AccountId, Aggregator, Balance, BlockNumber, DatasetId, Family, ModelConfig, Moment,
+	assignment::place, dataset::Tokenizer, AccountId, Aggregator, Balance, BlockNumber, DatasetId, Family, ModelConfig, Moment, Products,
 	RopeScaling, RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
@@ -175,6 +175,7 @@ impl From<OldTrainConfig> for TrainConfig {
 			validation_sequences: old.validation_sequences,
 			masked: false,
 			adapter: None,
+			products: Products::F32,
 		}
 	}
 }

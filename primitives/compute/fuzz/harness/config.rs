@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use neuroshard_graph::{
-	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig, F32,
+	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Products, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig, F32,
 };
 
 fn tiles(source: &mut Source, most: u32) -> u32 {
@@ -125,5 +125,8 @@ pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
 	}
 	train.masked = source.once_in(8);
 	train.adapter = source.once_in(3).then(|| adapter(source));
+	if source.once_in(3) {
+		train.products = Products::Int8;
+	}
 	train
 }

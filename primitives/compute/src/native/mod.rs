@@ -4,6 +4,7 @@ mod aggregate;
 mod attention;
 mod environment;
 mod int8;
+mod int8_blocks;
 mod operators;
 mod packed;
 mod product;
@@ -55,6 +56,8 @@ pub struct Exec {
 	scratch: Vec<Mutex<Scratch>>,
 	/// A packed operand that all threads read.
 	shared: Mutex<Scratch>,
+	/// Quantized operands of a product.
+	quantized: Mutex<int8_blocks::Operands>,
 	/// Work from which on all threads are woken.
 	worth: AtomicUsize,
 }
@@ -85,7 +88,7 @@ impl Exec {
 			return Err(ExecError::Environment);
 		}
 		let scratch = (0..threads).map(|_| Mutex::default()).collect();
-		Ok(Self { level, pool, scratch, shared: Mutex::default(), worth: WORTH.into() })
+		Ok(Self { level, pool, scratch, shared: Mutex::default(), quantized: Mutex::default(), worth: WORTH.into() })
 	}
 
 	/// Threads it computes with.

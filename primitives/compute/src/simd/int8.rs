@@ -8,18 +8,18 @@ use core::ops::Range;
 use neuroshard_kernels::{scalar::Group, shape::GROUP};
 
 /// Elements of a chain that are multiplied at a time.
-const QUAD: usize = 4;
+pub(super) const QUAD: usize = 4;
 /// What is added to weights, so that they are not negative.
-const BIAS: i32 = 128;
+pub(super) const BIAS: i32 = 128;
 
 /// A group of each of the 16 columns of a panel of weights.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Block {
 	/// Values plus 128: of every column the first four, then of every column the next four.
-	values: [u8; LANES * GROUP],
+	pub(super) values: [u8; LANES * GROUP],
 	/// One for each column.
-	scales: [f32; LANES],
+	pub(super) scales: [f32; LANES],
 }
 
 impl Block {
@@ -253,7 +253,7 @@ kernels! {
 }
 
 #[inline(always)]
-fn activations(group: Group) -> Activations {
+pub(super) fn activations(group: Group) -> Activations {
 	Activations { start: -BIAS * group.values.iter().map(|&value| i32::from(value)).sum::<i32>(), group }
 }
 
