@@ -254,7 +254,21 @@ kernels! {
 
 #[inline(always)]
 pub(super) fn activations(group: Group) -> Activations {
-	Activations { start: -BIAS * group.values.iter().map(|&value| i32::from(value)).sum::<i32>(), group }
+	Activations { start: -BIAS * sum(&group.values), group }
+}
+
+/// Sum of a group's values: of eight at a time in 64 bits, since compilers take a loop of so few apart into single numbers.
+#[inline(always)]
+fn sum(values: &[i8; GROUP]) -> i32 {
+	/// The lower of every two bytes.
+	const LOWER: u64 = 0x00ff_00ff_00ff_00ff;
+	let mut sums = 0;
+	for eight in values.as_chunks::<8>().0 {
+		let biased = u64::from_le_bytes(eight.map(|value| value as u8)) ^ 0x8080_8080_8080_8080;
+		sums += (biased & LOWER) + (biased >> 8 & LOWER);
+	}
+	// Four sums of 16 bits, each of eight numbers with their bias; the upper 16 bits of the product are the sum of them.
+	(sums.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i32 - BIAS * GROUP as i32
 }
 
 /// Sums as plain Rust on arrays.
