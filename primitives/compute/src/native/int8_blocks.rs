@@ -1,4 +1,4 @@
-//! Products of training in exact int8: operands are quantized block by block as they are packed, what is left of them lines by lines of a chain.
+//! Products of training in exact int8: both operands are quantized block by block and packed, then multiplied as those of answers are.
 
 use super::{share, Exec, Parts};
 use crate::{
@@ -108,8 +108,8 @@ impl Exec {
 		let threads = self.threads_for(m * n * k / 16);
 		let (left_parts, right_parts) = (Parts::new(rows), Parts::new(columns));
 		self.run(threads, |t| {
-			// SAFETY of both: lines of this thread alone, whole panels of them.
 			let mine = |lines: usize, kept: bool| share(if kept { 0 } else { lines }, TILE, t, threads).step_by(TILE);
+			// SAFETY of both parts: lines of this thread alone, whole panels of them.
 			for band in mine(m, keep_left) {
 				let part = unsafe { left_parts.get(band * groups..m.min(band + TILE) * groups) };
 				left(self.level, a, a_lines, band, part);
