@@ -1,9 +1,9 @@
 //! What outer and inner step do to training: the validation loss after some rounds of a preset's run on a dataset, for outer rates and momenta, inner learning rates, and AdamW
 //! or Muon.
 //!
-//! `cargo run --release -p neuroshard-worker --example outer_steps -- DATASET tiny|devnet ROUNDS SEEDS OUTER..`, with a dataset of `neuroshard-worker dataset build`. ROUNDS, as in
+//! `cargo run --release -p neuroshard-worker --example outer_steps -- DATASET tiny|devnet[,int8] ROUNDS SEEDS OUTER..`, with a dataset of `neuroshard-worker dataset build`. ROUNDS, as in
 //! `4,8`, are those after which the loss is told; SEEDS, as in `0,1,2`, draw the first parameters and the windows. OUTER is rate and momentum, as in `0.7,0.9`; behind them may stand
-//! the learning rate of inner steps, constant after the warm-up, and then Muon's momentum, as in `0.7,0.9,3e-3,0.95`. The preset's rule combines the deltas of three workers. All outer
+//! the learning rate of inner steps, constant after the warm-up, and then Muon's momentum, as in `0.7,0.9,3e-3,0.95`. The preset's rule combines the deltas of three workers. With `int8` the products of its layers are those of exact int8. All outer
 //! steps see the same windows. One thread.
 
 use neuroshard_data::{loader::Loader, manifest::DatasetManifest};
@@ -14,7 +14,7 @@ use neuroshard_training::{
 	presets,
 	round::Training,
 };
-use neuroshard_types::{assignment::Draw, Optimizer, TrainConfig, F32, H256};
+use neuroshard_types::{assignment::Draw, Optimizer, Products, TrainConfig, F32, H256};
 use std::{error::Error, path::PathBuf, str::FromStr, sync::atomic::AtomicBool};
 
 /// Workers of a round, as in a devnet.
@@ -41,13 +41,19 @@ fn deltas(engine: &mut Engine, checkpoint: &Checkpoint, loader: &Loader, seed: u
 fn main() -> Result<(), Box<dyn Error>> {
 	let arguments: Vec<String> = std::env::args().skip(1).collect();
 	let [dataset, preset, rounds, seeds, outer @ ..] = arguments.as_slice() else {
-		return Err("usage: outer_steps DATASET tiny|devnet ROUNDS SEEDS RATE,MOMENTUM[,LEARNING RATE[,MOMENTUM OF MUON]]..".into());
+		return Err("usage: outer_steps DATASET tiny|devnet[,int8] ROUNDS SEEDS RATE,MOMENTUM[,LEARNING RATE[,MOMENTUM OF MUON]]..".into());
 	};
-	let (model, train) = match preset.as_str() {
+	let (preset, products) = match preset.split_once(',') {
+		None => (preset.as_str(), Products::F32),
+		Some((preset, "int8")) => (preset, Products::Int8),
+		Some((_, other)) => return Err(format!("products are int8, not {other}").into()),
+	};
+	let (model, train) = match preset {
 		"tiny" => presets::tiny(),
 		"devnet" => presets::devnet(),
 		other => return Err(format!("{other} is no preset").into()),
 	};
+	let train = TrainConfig { products, ..train };
 	let (folder, told) = (PathBuf::from(dataset), numbers::<u32>(rounds)?);
 	let manifest = DatasetManifest::read(&folder)?;
 	let loader = Loader::new(&folder, manifest.shape, manifest.width())?;

@@ -7,8 +7,8 @@ use neuroshard_training::presets;
 use neuroshard_types::{
 	dataset::Manifest,
 	run::{PhaseDurations, RunConfig, RunStart},
-	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Optimizer, Projections, Robust, RopeScaling, RoundIndex, Rule,
-	TrainConfig, F32, H256,
+	Adapter, Aggregator, Code, Compressed, DatasetId, Family, ModelConfig, Optimizer, Products, Projections, Robust, RopeScaling,
+	RoundIndex, Rule, TrainConfig, F32, H256,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -165,6 +165,10 @@ pub struct TrainFile {
 	/// What is trained beside a model that stays as it is; without it the model is trained.
 	#[serde(default, skip_serializing_if = "Option::is_none")]
 	pub adapter: Option<AdapterFile>,
+	/// What the products of the layers are computed in: `f32`, or `int8`, in which 32x32 blocks of both operands have 8 bits a number and one scale; `f32`
+	/// without this field.
+	#[serde(default, skip_serializing_if = "is_default")]
+	pub products: Products,
 	/// What changes the weights of the layers' projections; AdamW without this field.
 	#[serde(default, skip_serializing_if = "is_default")]
 	pub optimizer: Optimizer,
@@ -364,6 +368,7 @@ impl TrainFile {
 				alpha: alpha.get(),
 				projections,
 			}),
+			products: train.products,
 			optimizer: train.optimizer,
 		}
 	}
@@ -413,6 +418,7 @@ impl TrainFile {
 				alpha: F32::new(alpha),
 				projections,
 			}),
+			products: self.products,
 			optimizer: self.optimizer,
 		}
 	}
@@ -649,6 +655,20 @@ mod tests {
 		let error = RunFile::read(&path).unwrap_err();
 		assert!(error.to_string().contains("train template") && error.to_string().contains("name: invalid type"), "{error}");
 		assert!(matches!(RunFile::read(&folder.path().join("none")), Err(RunFileError::Io { .. })));
+	}
+
+	#[test]
+	fn products_of_layers_are_f32_unless_the_file_says_int8() {
+		let mut value = serde_json::to_value(tiny()).unwrap();
+		assert_eq!(value["train"].get("products"), None);
+		for (word, expected) in [("f32", Some(Products::F32)), ("int8", Some(Products::Int8)), ("Int8", None), ("bf16", None)] {
+			value["train"]["products"] = word.into();
+			let file = serde_json::from_value::<RunFile>(value.clone()).ok();
+			assert_eq!(file.as_ref().map(|file| file.train.config(false).products), expected, "{word}");
+			if let Some(file) = file {
+				assert_eq!(TrainFile::of(&file.train.config(false)).products, file.train.products);
+			}
+		}
 	}
 
 	#[test]

@@ -1,7 +1,7 @@
 //! Model and training configurations that networks on one machine use.
 
 use neuroshard_data::tokenizer::bytes;
-use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Optimizer, Robust, Rule, TrainConfig, F32};
+use neuroshard_graph::{config::ARITHMETIC_VERSION, Aggregator, ModelConfig, Optimizer, Products, Robust, Rule, TrainConfig, F32};
 
 /// The configuration of a local network: three workers on two shared cores finish a round in about a minute, and four
 /// rounds show that the model learns.
@@ -63,6 +63,7 @@ pub fn tiny() -> (ModelConfig, TrainConfig) {
 		validation_sequences: 32,
 		masked: false,
 		adapter: None,
+		products: Products::F32,
 		optimizer: Optimizer::AdamW,
 	};
 	(model, train)

@@ -10,10 +10,10 @@ use neuroshard_types::{
 use sp_io::TestExternalities;
 use sp_runtime::{traits::One, BuildStorage};
 
-/// A run's configuration as chains of before have stored it: without its tokenizer, the model's family, mask, adapter and optimizer, where the run starts, and epochs.
+/// A run's configuration as chains of before have stored it: without its tokenizer, the model's family, mask, adapter, products and optimizer, where the run starts, and epochs.
 ///
 /// # Panics
-/// For a run that there was not before: of another family, masked, of an adapter, with Muon, or with a start that is given.
+/// For a run that there was not before: of another family, masked, of an adapter, in int8, with Muon, or with a start that is given.
 pub fn config_of_before(config: &RunConfig) -> Vec<u8> {
 	let RunConfig {
 		name, dataset, model, train, genesis_root, start, min_participants, max_participants, min_bond, rounds, durations, ..

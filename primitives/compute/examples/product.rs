@@ -1,4 +1,4 @@
-//! Speed of the matrix products, in GFLOP/s, beside the `gemm` crate on the same shapes in the same run.
+//! Speed of the matrix products, in GFLOP/s, beside those in exact int8 with square blocks, and the `gemm` crate, on the same shapes in the same run.
 //!
 //! `cargo run --release -p neuroshard-compute --example product [-- SECONDS_PER_SHAPE]`; with `exact` or `gemm`, then `nt`, `nn` or `tn`, M, N, K and THREADS, only the
 //! GFLOP/s of that product, for `scripts/bench-engine.sh`.
@@ -44,7 +44,7 @@ fn main() -> Result<(), ExecError> {
 	for threads in [1, 2] {
 		let exec = Exec::new(threads)?;
 		println!("{threads} thread(s), {:?}", exec.level());
-		println!("{:>24} {:>10} {:>10} {:>7}", "layout m n k", "exact", "gemm", "ratio");
+		println!("{:>24} {:>10} {:>10} {:>7} {:>10} {:>7}", "layout m n k", "exact", "gemm", "ratio", "int8", "ratio");
 		let mut product = 1.0f64;
 		for (layout, m, n, k) in shapes {
 			let dims = MatDims { m, n, k };
@@ -53,16 +53,30 @@ fn main() -> Result<(), ExecError> {
 			let work = 2.0 * (m * n * k) as f64 / 1e9;
 			let mut ours = f64::MAX;
 			let mut theirs = f64::MAX;
+			let mut int8 = f64::MAX;
 			// Interleaved, the best of each: other load on the machine then hits both.
 			let begin = Instant::now();
 			while begin.elapsed() < budget {
 				ours = ours.min(time(|| exact(&exec, layout, dims, &a, &b, &mut c)));
+				int8 = int8.min(time(|| match layout {
+					Layout::Nt => exec.matmul_int8_nt(dims, &a, &b, &mut c, Start::Zero),
+					Layout::Nn => exec.matmul_int8_nn(dims, &a, &b, &mut c, Start::Zero),
+					Layout::Tn => exec.matmul_int8_tn(dims, &a, &b, &mut c, Start::Zero),
+				}));
 				theirs = theirs.min(time(|| peer(layout, dims, &a, &b, &mut c, threads)));
 			}
 			product *= theirs / ours;
-			println!("{:>24} {:>10.1} {:>10.1} {:>7.2}", format!("{layout:?} {m}x{n}x{k}"), work / ours, work / theirs, theirs / ours);
+			println!(
+				"{:>24} {:>10.1} {:>10.1} {:>7.2} {:>10.1} {:>7.2}",
+				format!("{layout:?} {m}x{n}x{k}"),
+				work / ours,
+				work / theirs,
+				theirs / ours,
+				work / int8,
+				ours / int8
+			);
 		}
-		println!("geometric mean of the ratios: {:.2}", product.powf(1.0 / shapes.len() as f64));
+		println!("geometric mean of the first ratios: {:.2}", product.powf(1.0 / shapes.len() as f64));
 	}
 	Ok(())
 }

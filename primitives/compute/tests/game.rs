@@ -19,7 +19,7 @@ use neuroshard_graph::{
 	graph::Op,
 	merkle::Hash,
 	witness::MAX_WITNESS,
-	Aggregator, Code, ModelConfig, Optimizer, ParamLayout, Projections, Robust, Rule, TrainConfig, F32,
+	Aggregator, Code, ModelConfig, Optimizer, ParamLayout, Products, Projections, Robust, Rule, TrainConfig, F32,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeSet, sync::Arc};
@@ -239,6 +239,35 @@ fn a_mistake_in_any_operator_of_a_step_of_muon_is_found_and_decided_at_that_oper
 	let plan = neuroshard_graph::plan::Plan::training(&round.model, &round.train).unwrap();
 	let first = plan.job.unwrap().update.unwrap().first_direction;
 	assert_eq!(mistakes_at(&round, |stage, _| stage >= first), BTreeSet::new());
+}
+
+#[test]
+fn a_mistake_in_any_product_of_a_step_in_exact_int8_is_found_and_decided_at_that_product() {
+	use neuroshard_graph::graph::Product::{Int8Nn, Int8Nt, Int8Tn};
+	let small = Round::small();
+	let round = Round::new(small.model, TrainConfig { products: Products::Int8, ..small.train });
+	let own = |op| matches!(op, Op::Product(Int8Nt | Int8Nn | Int8Tn));
+	assert_eq!(mistakes_are_found(&round, own), BTreeSet::new());
+	// With another maximum a softmax is only rounded otherwise, which is lost where it is rounded to 8 bits: that mistake changes nothing.
+	let silent = mistakes_are_found(&round, |op| !own(op));
+	assert_eq!(silent.into_iter().collect::<Vec<_>>(), ["LossRows", "MeanLoss", "RowMax(Causal)", "TileSums", "TreeSum"]);
+}
+
+#[test]
+fn a_step_in_f32_of_a_run_in_exact_int8_is_decided_at_its_first_product() {
+	use neuroshard_graph::graph::Product::Int8Nt;
+	let small = Round::small();
+	let round = Round::new(small.model, TrainConfig { products: Products::Int8, ..small.train });
+	let corpus = round.corpus();
+	let setting = round.setting(corpus);
+	let exact = Round::small();
+	let mut liar = Player::new(setting, Side::Defender, exact.story(), Some(&round.text as &dyn Library));
+	let (roots, delta) = round.reveal(liar.story()).unwrap();
+	let mut challenger = Player::new(setting, Side::Challenger, round.story(), Some(&round.text as &dyn Library));
+	let doubt = challenger.story().doubt(&roots, delta).unwrap().unwrap();
+	let first = open_work(&setting, &roots, delta, doubt).unwrap();
+	let record = referee(&setting, first, &mut honest(&mut liar), &mut honest(&mut challenger));
+	assert_eq!((record.end.clone(), round.operator(&record)), (End::Ruled(Ruling::Fraud), Some(Op::Product(Int8Nt))));
 }
 
 #[test]

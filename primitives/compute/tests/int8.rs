@@ -77,6 +77,15 @@ fn the_greatest_sums_that_values_can_have_are_exact() {
 				exec.matmul_int8(dims, &a, &b, &mut got, Start::Zero);
 				same("extreme", exec, &expected, &got);
 			}
+			// In blocks, 127 is what has the greatest value.
+			let [a, b] = [&a, &b].map(|x| x.iter().map(|x| x * 127.0).collect::<Vec<f32>>());
+			scalar::matmul_int8_nt(dims, &a, &b, &mut expected, Start::Zero);
+			assert!(odd < 32 || expected.iter().all(|sum| *sum == left * right * 64.0 * 127.0 * 127.0));
+			for exec in &execs {
+				let mut got = vec![0.0; dims.m * dims.n];
+				exec.matmul_int8_nt(dims, &a, &b, &mut got, Start::Zero);
+				same("extreme in blocks", exec, &expected, &got);
+			}
 		}
 	}
 }

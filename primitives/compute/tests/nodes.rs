@@ -17,7 +17,7 @@ use neuroshard_graph::{
 	corpus::MASK,
 	graph::{Extent, Node, Op, Place, Product, TensorId},
 	plan::Plan,
-	ModelConfig, ParamLayout, TrainConfig,
+	ModelConfig, ParamLayout, Products, TrainConfig,
 };
 use neuroshard_kernels::{
 	math::exp,
@@ -103,10 +103,13 @@ impl Interpreter<'_> {
 					Product::Nt => scalar::matmul_nt(MatDims { m, n, k: b.len() / n }, a, b, &mut out, start),
 					Product::Int8 => panic!("not part of a step"),
 					Product::Nn => scalar::matmul_nn(MatDims { m, n, k: b.len() / n }, a, b, &mut out, start),
-					Product::Tn => {
+					Product::Int8Nt => scalar::matmul_int8_nt(MatDims { m, n, k: b.len() / n }, a, b, &mut out, start),
+					Product::Int8Nn => scalar::matmul_int8_nn(MatDims { m, n, k: b.len() / n }, a, b, &mut out, start),
+					Product::Tn | Product::Int8Tn => {
+						let product = if kind == Product::Tn { scalar::matmul_tn } else { scalar::matmul_int8_tn };
 						let width = self.cols(node.inputs[0].tensor);
 						let columns: Vec<f32> = a.chunks(width).flat_map(|row| row[rows.clone()].to_vec()).collect();
-						scalar::matmul_tn(MatDims { m, n, k: b.len() / n }, &columns, b, &mut out, start)
+						product(MatDims { m, n, k: b.len() / n }, &columns, b, &mut out, start)
 					}
 				}
 			}
@@ -479,10 +482,22 @@ fn a_step_of_muon_of_every_family_and_of_a_matrix_with_more_than_4096_rows() {
 
 #[test]
 fn a_step_of_more_than_4096_tokens() {
-	let train = TrainConfig { batch: 130, ..tiny_train() };
-	for tied in [true, false] {
-		node_by_node_equals_fused(&ModelConfig { tied, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() }, &train);
+	for products in [Products::F32, Products::Int8] {
+		let train = TrainConfig { batch: 130, products, ..tiny_train() };
+		for tied in [true, false] {
+			node_by_node_equals_fused(&ModelConfig { tied, dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() }, &train);
+		}
 	}
+}
+
+#[test]
+fn a_step_in_exact_int8() {
+	let train = TrainConfig { products: Products::Int8, ..tiny_train() };
+	for model in other_families().into_iter().chain([tiny_model()]) {
+		node_by_node_equals_fused(&model, &train);
+	}
+	let (rank, projections) = adapters()[0];
+	node_by_node_equals_fused(&tiny_model(), &TrainConfig { adapter: Some(adapter([0; 32], rank, projections)), ..train });
 }
 
 #[test]

@@ -18,7 +18,7 @@ use neuroshard_graph::{
 	graph::Op,
 	merkle::merkle_root,
 	resume::{Leaves, NUMBERS},
-	tiles, Adapter, Aggregator, Class, ModelConfig, ParamLayout, Projections, Robust, Rule, TrainConfig, F32,
+	tiles, Adapter, Aggregator, Class, ModelConfig, ParamLayout, Products, Projections, Robust, Rule, TrainConfig, F32,
 };
 use neuroshard_kernels::num::canon_bits;
 use std::{collections::BTreeSet, sync::Arc};
@@ -145,6 +145,21 @@ fn check_and_result(step: (Trace, Trainer, Arena)) -> Vec<f32> {
 fn of_a_step_with_sequences_and_heads_of_several_tiles() {
 	let model = ModelConfig { vocab: 320, dim: 640, heads: 2, kv_heads: 1, ffn: 320, layers: 1, max_seq: 320, tied: false, ..tiny_model() };
 	check_step(&model, &TrainConfig { batch: 1, seq_len: 320, ..tiny_train() });
+}
+
+#[test]
+fn of_steps_in_exact_int8() {
+	let train = TrainConfig { products: Products::Int8, ..tiny_train() };
+	for model in other_families().into_iter().chain([tiny_model()]) {
+		check_step(&model, &train);
+	}
+	// Chains of more than a piece, in each of the three products, and over more tokens than a segment.
+	let wide = ModelConfig { dim: 288, heads: 9, kv_heads: 9, ffn: 320, layers: 1, ..tiny_model() };
+	check_step(&wide, &TrainConfig { batch: 9, ..train.clone() });
+	let small = ModelConfig { dim: 32, heads: 1, kv_heads: 1, ffn: 32, layers: 1, ..tiny_model() };
+	check_step(&small, &TrainConfig { batch: 130, ..train.clone() });
+	let (rank, projections) = adapters()[0];
+	check_step(&tiny_model(), &TrainConfig { adapter: Some(adapter([0; 32], rank, projections)), ..train });
 }
 
 #[test]

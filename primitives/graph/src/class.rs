@@ -10,7 +10,7 @@ use scale_info::TypeInfo;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Class {
-	/// In f32, as in training.
+	/// In f32, as in training unless [`crate::Products`] say otherwise.
 	#[default]
 	ExactF32,
 	/// In 8 bits: weights and activations are quantized in groups of 32 along each chain.

@@ -2,6 +2,7 @@
 //!
 //! Floats cross the chain as their bits (`scale-info` has no `f32`), so every float field is an [`F32`].
 
+use crate::graph::Product;
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_kernels::schedule;
@@ -381,9 +382,35 @@ pub struct TrainConfig {
 	/// What is trained beside a model that stays as it is; `None` to train the model itself.
 	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
 	pub adapter: Option<Adapter>,
+	/// What the products of the layers are computed in.
+	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
+	pub products: Products,
 	/// What changes the weights of the layers' projections.
 	#[cfg_attr(feature = "std", serde(default, skip_serializing_if = "is_default"))]
 	pub optimizer: Optimizer,
+}
+
+/// What the seven projections of a layer are multiplied in, forwards and backwards, in a training step. All else is f32: the parameters that are trained,
+/// the head, attention, norms, the optimizer and the validation loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Products {
+	/// Exact f32.
+	#[default]
+	F32,
+	/// Exact int8: each 32x32 block of both operands is quantized to 8 bits with one scale, as in [Jetfire](https://arxiv.org/abs/2403.12422). Beside an
+	/// adapter it is the model's projections, which are not trained; those of A and B stay f32.
+	Int8,
+}
+
+impl Products {
+	/// Kinds of a projection's product, of that back through it, and of that of its weight's gradient.
+	pub(crate) const fn kinds(self) -> [Product; 3] {
+		match self {
+			Self::F32 => [Product::Nt, Product::Nn, Product::Tn],
+			Self::Int8 => [Product::Int8Nt, Product::Int8Nn, Product::Int8Tn],
+		}
+	}
 }
 
 /// What changes the weights of the seven projections of a layer. All other parameters, embeddings, head, norms and biases, have AdamW.
@@ -575,6 +602,7 @@ impl TrainConfig {
 			validation_sequences: 4,
 			masked: false,
 			adapter: None,
+			products: Products::F32,
 			optimizer: Optimizer::AdamW,
 		}
 	}

@@ -72,6 +72,19 @@ pub enum Product {
 	Tn,
 	/// `a b^T` of rows that are quantized in groups of 32: activations times a weight in [`crate::Class::ExactInt8`].
 	Int8,
+	/// [`Product::Nt`] of operands that are quantized in 32x32 blocks, as the next two are: see [`crate::config::Products::Int8`].
+	Int8Nt,
+	/// [`Product::Nn`] of quantized blocks.
+	Int8Nn,
+	/// [`Product::Tn`] of quantized blocks.
+	Int8Tn,
+}
+
+impl Product {
+	/// Whether it is a gradient of a weight: its chains go over tokens, which are the rows of both operands.
+	pub const fn over_tokens(self) -> bool {
+		matches!(self, Self::Tn | Self::Int8Tn)
+	}
 }
 
 /// Which elements of a row count.
@@ -95,7 +108,7 @@ pub enum Op {
 	RmsStats,
 	/// `x, r, w -> y`: `rms_apply`.
 	RmsApply,
-	/// `a, b, [c] -> c'`: `matmul_nt`, `matmul_nn`, `matmul_tn`, `matmul_int8`.
+	/// `a, b, [c] -> c'`: `matmul_nt`, `matmul_nn`, `matmul_tn`, `matmul_int8`, `matmul_int8_nt`, `matmul_int8_nn`, `matmul_int8_tn`.
 	Product(Product),
 	/// `x, b -> y`: `add_bias`.
 	AddBias,

@@ -41,8 +41,8 @@ pub mod witness;
 
 pub use class::Class;
 pub use config::{
-	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Optimizer, Projection, Projections, Robust, RopeScaling, Rule,
-	TopK, TrainConfig, F32, MAX_LAYERS, MAX_RANK,
+	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Optimizer, Products, Projection, Projections, Robust,
+	RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS, MAX_RANK,
 };
 pub use layout::{ParamKind, ParamLayout, ParamTensor};
 pub use merkle::Hash;

@@ -7,8 +7,8 @@ mod common;
 use codec::Encode;
 use common::{adapter, muon_train, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
-	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, Optimizer, ParamKind, ParamLayout, Projection, Projections, Robust,
-	RopeScaling, Rule, TrainConfig, F32,
+	init::theta_0, Aggregator, ConfigError, Family, ModelConfig, Optimizer, ParamKind, ParamLayout, Products, Projection, Projections,
+	Robust, RopeScaling, Rule, TrainConfig, F32,
 };
 
 fn model_error(change: impl FnOnce(&mut ModelConfig)) -> Option<ConfigError> {
@@ -303,6 +303,16 @@ fn layout_follows_hugging_face_and_counts_every_parameter() {
 	assert_eq!(untied.parameters(), layout.len() as u64);
 	// 4 tiles of embedding and of head; norms 2; q, o 4; k, v 2; gate, up, down 6.
 	assert_eq!(layout.tile_count(), 4 + 2 * (2 * 2 + 2 * 4 + 2 * 2 + 3 * 6) + 2 + 4);
+}
+
+#[test]
+fn a_training_of_before_is_encoded_as_before_with_three_zeros_behind() {
+	let train = tiny_train();
+	// Mask, adapter, products.
+	let encoded = train.encode();
+	assert_eq!(encoded[encoded.len() - 3..], [0; 3]);
+	let int8 = TrainConfig { products: Products::Int8, ..train.clone() };
+	assert_eq!(int8.encode(), [&encoded[..encoded.len() - 1], &[1]].concat());
 }
 
 #[test]

@@ -6,9 +6,10 @@ mod common;
 
 use common::{adapter, every_rule, muon_train, other_families, tiny_model, tiny_train};
 use neuroshard_graph::{
-	graph::{Op, Place, RowSlice, Stage, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
+	graph::{Op, Place, Product, RowSlice, Stage, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	plan::Plan,
-	Aggregator, Class, ConfigError, Family, ModelConfig, Projection, Robust, Rule, TrainConfig, F32, MAX_TRAINED_VOCAB,
+	Aggregator, Class, ConfigError, Family, ModelConfig, Products, Projection, Projections, Robust, Rule, TrainConfig, F32,
+	MAX_TRAINED_VOCAB,
 };
 use std::collections::HashMap;
 
@@ -347,6 +348,47 @@ fn no_muon_has_a_larger_plan_than_the_deepest_llama() {
 		let model = |layers| ModelConfig { vocab: 32_768, dim, ffn, heads, kv_heads, layers, max_seq: 1_024, ..tiny_model() };
 		let train = TrainConfig { batch: 2, seq_len: 1_024, ..muon_train() };
 		let layers = (1..=64).rev().find(|&layers| train.validate(&model(layers)).is_ok()).unwrap_or(0);
+	}
+}
+
+#[test]
+fn a_step_in_exact_int8_has_the_stages_of_one_in_f32_with_other_products_in_its_layers() {
+	use Product::{Int8Nn, Int8Nt, Int8Tn, Nn, Nt, Tn};
+	let f32 = TrainConfig { ..tiny_train() };
+	let int8 = TrainConfig { products: Products::Int8, ..tiny_train() };
+	for model in other_families().into_iter().chain([tiny_model()]) {
+		for adapter in [None, Some(adapter(8, Projections::ALL))] {
+			let of = |train: &TrainConfig| TrainConfig { adapter, ..train.clone() };
+			for make in [Plan::training, Plan::recomputing] {
+				let [exact, plan] = [&f32, &int8].map(|train| make(&model, &of(train)).unwrap());
+				let mut found = [0; 6];
+				for (stage, other) in plan.stages().iter().zip(exact.stages()) {
+					let plain = match stage.op {
+						Op::Product(Int8Nt) => Op::Product(Nt),
+						Op::Product(Int8Nn) => Op::Product(Nn),
+						Op::Product(Int8Tn) => Op::Product(Tn),
+						op => op,
+					};
+					assert_eq!((plain, plan.inputs(stage), plan.outputs(stage)), (other.op, exact.inputs(other), exact.outputs(other)));
+					if let Op::Product(kind) = stage.op {
+						found[[Int8Nt, Int8Nn, Int8Tn, Nt, Nn, Tn].iter().position(|one| *one == kind).unwrap()] += 1;
+					}
+				}
+				assert_eq!(plan.stages().len(), exact.stages().len());
+				assert_eq!(plan.tensors().collect::<Vec<_>>(), exact.tensors().collect::<Vec<_>>());
+				// Of each of the seven projections forwards, back and its gradient; in f32 those of the head, and of an adapter its own, two forwards and
+				// four backwards. Nothing goes back through the first queries, keys and values under an adapter.
+				let layers = model.layers as usize;
+				let expected = match adapter {
+					None => [7 * layers, 7 * layers, 7 * layers, 1, 1, 1],
+					Some(_) => [7 * layers, 7 * layers - 3, 0, 14 * layers + 1, 14 * layers - 3 + 1, 14 * layers],
+				};
+				assert_eq!(found, expected, "{:?}", model.family);
+			}
+			// What is measured is measured in f32.
+			let [exact, plan] = [&f32, &int8].map(|train| Plan::validation(&model, &of(train)).unwrap());
+			assert_eq!(plan, exact);
+		}
 	}
 }
 

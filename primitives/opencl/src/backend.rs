@@ -10,7 +10,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
 	schedule::attention_scale,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, FAN_IN, SEGMENT},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, FAN_IN, SEGMENT, TILE},
 };
 use opencl3::{
 	command_queue::CommandQueue,
@@ -317,6 +317,27 @@ impl OpenCl {
 		}
 		room.as_ref().map(|(buffer, _)| buffer.get())
 	}
+
+	/// A product of operands that are quantized in blocks.
+	fn product_of_blocks(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
+		let MatDims { m, n, k } = dims;
+		let turned = [kind == Product::Int8Tn, kind != Product::Int8Nt];
+		let mut kept = self.scratch();
+		let mut quantized = |operand: usize, x: At, lines: usize| {
+			let (rows, cols) = if turned[operand] { (k, lines) } else { (lines, k) };
+			// A block takes a quarter of its numbers, and a scale.
+			let room = self.room(&mut kept[operand], tile_count(rows, cols) * (TILE * TILE / 4 + 1))?;
+			let operands = [arena.memory(), arena.at(&x), Memory(room), number(rows), number(cols)];
+			self.launch("quantize", [cols.div_ceil(TILE) * TILE, rows.div_ceil(TILE)], Some([TILE, 1]), &operands);
+			Some(Memory(room))
+		};
+		let (Some(left), Some(right)) = (quantized(0, a, m), quantized(1, b, n)) else { return };
+		let segment = if kind == Product::Int8Tn { SEGMENT } else { k };
+		let sides = Number(u32::from(turned[0]) | u32::from(turned[1]) << 1);
+		let shape = [number(m), number(n), number(k), number(segment), existing(start), sides];
+		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
+		self.launch("matmul_blocks", groups, Some([ITEMS, ITEMS]), &[&[arena.memory(), left, right, arena.at(&c)][..], &shape].concat());
+	}
 }
 
 impl Backend for OpenCl {
@@ -485,6 +506,7 @@ impl Backend for OpenCl {
 			Product::Nn => ("matmul_nn", k),
 			Product::Tn => ("matmul_tn", SEGMENT),
 			Product::Int8 => return self.quantized_product(arena, dims, [a, b], c, start),
+			Product::Int8Nt | Product::Int8Nn | Product::Int8Tn => return self.product_of_blocks(arena, kind, dims, [a, b], c, start),
 		};
 		let operands = [arena.memory(), arena.at(&a), arena.memory(), arena.at(&b), arena.memory(), arena.at(&c)];
 		self.multiply_tiles(name, &operands, dims, segment, start);

@@ -64,7 +64,7 @@ impl OpenCl {
 	fn quantize(&self, from: cl_mem, at: u64, (rows, k): (usize, usize), into: &Groups) {
 		let groups = k.div_ceil(GROUP);
 		let memory = [Memory(from), Offset(at), Memory(into.values.get()), Memory(into.scales.get())];
-		self.each("quantize", rows * groups, &[&memory[..], &[number(k), number(groups)]].concat());
+		self.each("quantize_rows", rows * groups, &[&memory[..], &[number(k), number(groups)]].concat());
 	}
 
 	/// A product of rows that were quantized.

@@ -382,7 +382,7 @@ PRODUCT(matmul_tn, (ulong)kk * m + r, (ulong)kk * n + r, 1, 1)
 
 // ---- Products in 8 bits, of rows that are quantized in groups of 32 numbers: `values` has 32 for each group, `scales` one.
 
-__kernel void quantize(__global const float *from, ulong x, __global char *values, __global float *scales, uint k, uint groups) {
+__kernel void quantize_rows(__global const float *from, ulong x, __global char *values, __global float *scales, uint k, uint groups) {
 	size_t n = get_global_id(0), row = n / groups;
 	uint first = n % groups * 32, count = min(32u, k - first);
 	ulong at = x + row * k + first;
@@ -444,6 +444,96 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_int8(__glo
 			uint row = top + y + 16 * i, column = side + x + 16 * j;
 			if (row < m && column < n)
 				arena[c + (ulong)row * n + column] = sums[i][j];
+		}
+}
+
+// ---- Products of exact int8. Operands are quantized first: block by block 1,024 numbers of 8 bits, row by row, behind those of all blocks their scales. What
+// is beyond an edge is 0.
+
+#define BLOCK 32
+#define NUMBERS (BLOCK * BLOCK)
+
+// A group has a block, a work-item a column.
+__kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void quantize(__global const float *arena, ulong x, __global float *out, uint rows, uint cols) {
+	__local uint most[BLOCK];
+	const uint item = get_local_id(0), column = get_group_id(0) * BLOCK + item, top = get_group_id(1) * BLOCK;
+	const uint block = get_group_id(1) * get_num_groups(0) + get_group_id(0), blocks = get_num_groups(0) * get_num_groups(1);
+	uint here = 0;
+	for (uint row = top; row < top + BLOCK && row < rows && column < cols; row++)
+		here = max(here, as_uint(arena[x + (ulong)row * cols + column]) & 0x7fffffffu);
+	most[item] = here;
+	barrier(CLK_LOCAL_MEM_FENCE);
+	for (uint i = 0; i < BLOCK; i++)
+		here = max(here, most[i]);
+	bool finite = here < 0x7f800000u;
+	uint carried = (here + 0x0001ffffu) >> 23, exponent = carried > 6 ? carried - 6 : 1;
+	float inverse = as_float((254 - exponent) << 23);
+	__global char *values = (__global char *)out + (ulong)block * NUMBERS;
+	for (uint row = 0; row < BLOCK; row++) {
+		float number = finite && top + row < rows && column < cols ? arena[x + (ulong)(top + row) * cols + column] : 0.0f;
+		values[row * BLOCK + item] = (char)(as_int(number * inverse + ROUND) - as_int(ROUND));
+	}
+	if (item == 0)
+		out[(ulong)blocks * (NUMBERS / 4) + block] = finite ? as_float(exponent << 23) : as_float(0x7fc00000u);
+}
+
+// Outputs as in PRODUCT. `turned`: bit 0 if columns of the left operand are its chains, bit 1 of the right one. `segment` is whole blocks, or all of `k`.
+__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_blocks(__global float *arena, __global const float *left, __global const float *right, ulong c, uint m, uint n, uint k, uint segment, uint existing, uint turned) {
+	__local char numbers[2][BLOCK][SIDE + 4];
+	const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x;
+	const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE;
+	const uint depth = (k + BLOCK - 1) / BLOCK;
+	const uint lines[2] = {(m + BLOCK - 1) / BLOCK, (n + BLOCK - 1) / BLOCK}, begin[2] = {top / BLOCK, side / BLOCK};
+	float sums[4][4], all[4][4];
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 4; j++) {
+			uint row = top + y + 16 * i, column = side + x + 16 * j;
+			all[i][j] = sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f;
+		}
+	for (uint first = 0; first < k; first += segment) {
+		uint end = k - first < segment ? k : first + segment;
+		for (uint at = first / BLOCK; at < (end + BLOCK - 1) / BLOCK; at++) {
+			float scales[2][2];
+			for (uint operand = 0; operand < 2; operand++) {
+				__global const float *from = operand ? right : left;
+				bool across = turned >> operand & 1;
+				for (uint part = 0; part < 2; part++) {
+					uint line = begin[operand] + part, block = across ? at * lines[operand] + line : line * depth + at;
+					bool inside = line < lines[operand];
+					scales[operand][part] = inside ? from[(ulong)depth * lines[operand] * (NUMBERS / 4) + block] : 0.0f;
+					__global const char *values = (__global const char *)from + (ulong)block * NUMBERS;
+					for (uint i = id; i < NUMBERS; i += 256) {
+						uint row = i / BLOCK, column = i % BLOCK;
+						numbers[operand][across ? row : column][part * BLOCK + (across ? column : row)] = inside ? values[i] : 0;
+					}
+				}
+			}
+			barrier(CLK_LOCAL_MEM_FENCE);
+			int dots[4][4] = {{0}};
+			for (uint d = 0; d < BLOCK; d++) {
+				int l[4], r[4];
+				for (int i = 0; i < 4; i++)
+					l[i] = numbers[0][d][y + 16 * i], r[i] = numbers[1][d][x + 16 * i];
+				for (int i = 0; i < 4; i++)
+					for (int j = 0; j < 4; j++)
+						dots[i][j] += l[i] * r[j];
+			}
+			for (int i = 0; i < 4; i++)
+				for (int j = 0; j < 4; j++)
+					sums[i][j] = fma(scales[0][i / 2] * scales[1][j / 2], (float)dots[i][j], sums[i][j]);
+			barrier(CLK_LOCAL_MEM_FENCE);
+		}
+		for (int i = 0; i < 4; i++)
+			for (int j = 0; j < 4; j++) {
+				all[i][j] = first == 0 ? sums[i][j] : all[i][j] + sums[i][j];
+				sums[i][j] = 0.0f;
+			}
+	}
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 4; j++) {
+			uint row = top + y + 16 * i, column = side + x + 16 * j;
+			if (row < m && column < n)
+				arena[c + (ulong)row * n + column] = all[i][j];
 		}
 }
 

@@ -5,7 +5,7 @@ use neuroshard_compute::exec::{
 	Arena, Backend, Decoding, Inference, InferenceError, Piece, Sequence, SetupError, Stage, StepError, StepMemory, Trainer, Wanted,
 };
 use neuroshard_graph::{
-	config::{Adapter, Family, ModelConfig, Optimizer, Projections, TrainConfig, F32},
+	config::{Adapter, Family, ModelConfig, Optimizer, Products, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
@@ -23,8 +23,8 @@ const FOLLOWING: usize = 5;
 
 impl OpenCl {
 	/// Takes steps of small models on this device and on the CPU, and compares losses, gradients, parameters, moments and their roots bit for bit: of each
-	/// family, of Muon, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group. All kernels
-	/// take part. Then texts are read by these models in both classes, and their logits compared.
+	/// family, of Muon, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group, in f32 and in
+	/// int8. All kernels take part. Then texts are read by these models in both classes, and their logits compared.
 	///
 	/// # Errors
 	/// [`OpenClError::Wrong`] for other bits; [`OpenClError`].
@@ -37,6 +37,11 @@ impl OpenCl {
 		let biased = ModelConfig { tied: false, family: Family::Qwen2, ..tiny.clone() };
 		let normed = ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..tiny.clone() };
 		self.compare(&deep, &long, StepMemory::default())?;
+		self.compare(
+			&ModelConfig { layers: 1, ..deep.clone() },
+			&TrainConfig { products: Products::Int8, ..long.clone() },
+			StepMemory::default(),
+		)?;
 		let muon = Optimizer::Muon { momentum: F32::new(0.95) };
 		self.compare(&deep, &TrainConfig { optimizer: muon, batch: 1, ..long }, StepMemory::default())?;
 		self.compare(&biased, &small, parts)?;
@@ -177,6 +182,9 @@ mod tests {
 			("? sum + MUON_STEP_0 : sum", "? sum + MUON_STEP_0 * 1.0000001f : sum"),
 			("fma(-rate, arena[x + i], arena[p + i] * decay)", "arena[p + i] * decay - rate * arena[x + i]"),
 			("float y = 1.0f + fma(r * r, q, r);", "float y = exp(r);"),
+			// A scale that is too small for a few blocks, and another rounding.
+			("(here + 0x0001ffffu) >> 23", "here >> 23"),
+			("number * inverse + ROUND", "number * inverse + 0.5f + ROUND"),
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
 		] {
 			assert!(matches!(device(Some(change)).verify(), Err(OpenClError::Wrong { .. })), "{change:?}");

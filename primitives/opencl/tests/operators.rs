@@ -146,7 +146,8 @@ impl Call {
 			head_dim: 2 * random.within(1, 20),
 		};
 		let leaves = random.one(&[1, 1_000, 1_024, 1_025, 3_000]);
-		let kind_of_product = random.one(&[Product::Nt, Product::Nn, Product::Tn, Product::Int8]);
+		let kind_of_product =
+			random.one(&[Product::Nt, Product::Nn, Product::Tn, Product::Int8, Product::Int8Nt, Product::Int8Nn, Product::Int8Tn]);
 		let back = random.below(2) == 0;
 		let step = [(); 10].map(|()| random.number(kind));
 		let [rate, momentum, decay, clip, ..] = step;
@@ -176,7 +177,7 @@ impl Call {
 			}
 			15 => {
 				// Chains over tokens have segments.
-				let dims = if kind_of_product == Product::Tn { MatDims { m: rows % 9 + 1, n: cols % 9 + 1, k: long } } else { dims };
+				let dims = if kind_of_product.over_tokens() { MatDims { m: rows % 9 + 1, n: cols % 9 + 1, k: long } } else { dims };
 				let operands = [dims.m * dims.k, dims.k * dims.n].map(|len| room.take(len));
 				Self::Product(kind_of_product, dims, operands, room.take(dims.m * dims.n), start)
 			}

@@ -8,7 +8,7 @@ use common::{bits, device};
 use core::convert::Infallible;
 use neuroshard_compute::exec::{Arena, Backend, Exec, StepMemory, StepOutcome, Trainer, Validator};
 use neuroshard_graph::{
-	config::{Adapter, Family, ModelConfig, Optimizer, Projections, TrainConfig, F32},
+	config::{Adapter, Family, ModelConfig, Optimizer, Products, Projections, TrainConfig, F32},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
@@ -119,6 +119,21 @@ fn steps_of_muon_have_the_bits_of_the_cpu() {
 
 #[test]
 fn steps_of_more_than_4096_tokens_have_the_bits_of_the_cpu() {
-	let train = TrainConfig { batch: 132, ..TrainConfig::tiny() };
-	agree(&Arc::new(device()), &ModelConfig { tied: false, vocab: 320, ..ModelConfig::tiny() }, &train, &[StepMemory::default()]);
+	let device = Arc::new(device());
+	for products in [Products::F32, Products::Int8] {
+		let train = TrainConfig { batch: 132, products, ..TrainConfig::tiny() };
+		agree(&device, &ModelConfig { tied: false, vocab: 320, ..ModelConfig::tiny() }, &train, &[StepMemory::default()]);
+	}
+}
+
+#[test]
+fn steps_in_exact_int8_have_the_bits_of_the_cpu() {
+	let device = Arc::new(device());
+	let train = TrainConfig { batch: 6, products: Products::Int8, ..TrainConfig::tiny() };
+	let ways: Vec<_> = StepMemory::ways(&train).collect();
+	for family in [Family::Llama, Family::Qwen2, Family::Qwen3] {
+		agree(&device, &ModelConfig { family, head_dim: Some(32), ..ModelConfig::tiny() }, &train, &ways);
+	}
+	let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+	agree(&device, &ModelConfig::tiny(), &TrainConfig { adapter: Some(adapter), ..train }, &ways[..1]);
 }

@@ -24,8 +24,8 @@ pub mod work;
 
 pub use neuroshard_graph::{
 	config::{LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS},
-	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Optimizer, Projection, Projections, Robust, RopeScaling, Rule,
-	TopK, TrainConfig, F32, MAX_LAYERS, MAX_RANK,
+	Adapter, Aggregator, Code, Compressed, ConfigError, Family, ModelConfig, Optimizer, Products, Projection, Projections, Robust,
+	RopeScaling, Rule, TopK, TrainConfig, F32, MAX_LAYERS, MAX_RANK,
 };
 pub use sp_core::H256;
 

@@ -6,7 +6,7 @@
 
 use crate::{
 	assignment::place, dataset::Tokenizer, AccountId, Aggregator, Balance, BlockNumber, DatasetId, Family, ModelConfig, Moment, Optimizer,
-	RopeScaling, RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
+	Products, RopeScaling, RoundIndex, RunId, TrainConfig, F32, H256, MAX_PARTICIPANTS, MAX_STATE_ROOTS,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -175,6 +175,7 @@ impl From<OldTrainConfig> for TrainConfig {
 			validation_sequences: old.validation_sequences,
 			masked: false,
 			adapter: None,
+			products: Products::F32,
 			optimizer: Optimizer::AdamW,
 		}
 	}

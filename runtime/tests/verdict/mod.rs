@@ -13,8 +13,8 @@ use neuroshard_graph::{
 	game::{GameError, Move, Outcome, Position, Ruling},
 	plan::Plan,
 	witness::MAX_WITNESS,
-	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Optimizer, Projections, Robust, RopeScaling, Rule, TopK, TrainConfig, F32,
-	MAX_LAYERS,
+	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Optimizer, Products, Projections, Robust, RopeScaling, Rule, TopK,
+	TrainConfig, F32, MAX_LAYERS,
 };
 use neuroshard_runtime::kernels_api::Game;
 use neuroshard_types::dataset::MAX_VOCAB;
@@ -183,6 +183,12 @@ fn works() -> Vec<Work> {
 		Work { name: "delta", delta: true, ..step.clone() },
 		Work { name: "deep delta", model: deep.clone(), delta: true, ..step.clone() },
 		Work { name: "masked", model: small.clone(), train: TrainConfig { masked: true, ..tokens.clone() }, token: masked, ..step.clone() },
+		Work {
+			name: "many, in int8",
+			model: small.clone(),
+			train: TrainConfig { products: Products::Int8, ..long.clone() },
+			..step.clone()
+		},
 		Work { name: "many tokens", model: small, train: long, ..step.clone() },
 		Work { name: "short sequences", train: short, token: same_tile, ..step.clone() },
 		Work { name: "deep, short", model: deepest(&deep, &lines), train: lines, token: same_tile, ..step.clone() },
@@ -303,10 +309,10 @@ fn the_largest_pieces_of_every_operator_are_judged_in_wasm_as_natively() {
 	for (name, Row { text, .. }) in &rows {
 		println!("{name:18} {text}; {} bytes", largest[name]);
 	}
-	// A training step has 39 operators, with those of biases, one where a dataset is masked, one of adapters and four of Muon; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
+	// A training step has 42 operators, with those of biases, one where a dataset is masked, one of adapters, three of exact int8, and four of Muon; then there are the delta, two ways to aggregate, and the outer step; and of robust rules sums of distances and
 	// distances, each of two kinds, five kinds of weights, the weighted sum and the trimmed mean of shortened deltas.
 	// Of codes there are two kinds, and what one of them leaves.
-	assert_eq!(rows.len(), 43 + 4 + 11 + 3, "{:?}", rows.keys());
+	assert_eq!(rows.len(), 46 + 4 + 11 + 3, "{:?}", rows.keys());
 }
 
 #[test]

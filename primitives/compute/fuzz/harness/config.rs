@@ -2,7 +2,8 @@
 
 use super::source::Source;
 use neuroshard_graph::{
-	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Optimizer, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig, F32,
+	Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Optimizer, Products, Projection, Robust, RopeScaling, Rule, TopK,
+	TrainConfig, F32,
 };
 
 fn tiles(source: &mut Source, most: u32) -> u32 {
@@ -125,6 +126,9 @@ pub fn train(source: &mut Source, model: &ModelConfig) -> TrainConfig {
 	}
 	train.masked = source.once_in(8);
 	train.adapter = source.once_in(3).then(|| adapter(source));
+	if source.once_in(3) {
+		train.products = Products::Int8;
+	}
 	if source.once_in(4) {
 		train.optimizer = Optimizer::Muon { momentum: F32::new(if source.once_in(8) { source.float() } else { 0.95 }) };
 	}

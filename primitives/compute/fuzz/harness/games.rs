@@ -21,7 +21,7 @@ use neuroshard_graph::{
 	merkle::{prove, Hash},
 	sampler::{sample, Counts, Sampling},
 	witness::Tokens,
-	Aggregator, Class, ModelConfig, Optimizer, ParamLayout, Projections, TrainConfig, F32,
+	Aggregator, Class, ModelConfig, Optimizer, ParamLayout, Products, Projections, TrainConfig, F32,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +30,7 @@ const ROUND: u32 = 2;
 const MOST_MOVES: usize = 11;
 /// Tokens that answers are chosen from.
 const USABLE: u32 = 60;
-/// Training steps have the products in f32.
+/// Training steps have other products.
 const CLASS: Class = Class::ExactInt8;
 
 fn sampling() -> Sampling {
@@ -61,7 +61,7 @@ fn window_of(step: u32, sequence: u32) -> Option<Window> {
 }
 
 impl World {
-	/// With a training of the model, or of an adapter of this rank beside it.
+	/// With a training of the model in f32, or of an adapter of this rank beside it, which is multiplied in int8.
 	fn new(rank: Option<u32>) -> Self {
 		let model = ModelConfig { vocab: 64, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
 		let train = TrainConfig {
@@ -76,7 +76,8 @@ impl World {
 		let adapter = rank.map(|rank| adapter(tensors_root(&whole, &beside, 1), rank, Projections::ALL));
 		// Where there is no adapter, projections have Muon.
 		let optimizer = if adapter.is_some() { Optimizer::AdamW } else { Optimizer::Muon { momentum: F32::new(0.95) } };
-		let train = TrainConfig { adapter, optimizer, ..train };
+		let products = if rank.is_some() { Products::Int8 } else { Products::F32 };
+		let train = TrainConfig { adapter, optimizer, products, ..train };
 		let (exec, layout) = (Arc::new(Exec::new(1).unwrap()), ParamLayout::trained(&model, &train).unwrap());
 		let root = |values: &[f32]| tensors_root(&layout, values, 1);
 		let text = Text::random(2, 6_000, model.vocab, 3);

@@ -87,8 +87,14 @@ pub trait Backend {
 	fn add_assign(&self, arena: &mut Self::Arena, x: At, y: At);
 	/// See [`scalar::rope_forward`], and for `back` [`scalar::rope_backward`]; tables of cosines and sines.
 	fn rope(&self, arena: &mut Self::Arena, dims: RopeDims, x: At, tables: [&Self::Table; 2], back: bool);
-	/// See [`scalar::matmul_nt`], [`scalar::matmul_nn`], [`scalar::matmul_tn`] and [`scalar::matmul_int8`]. Both operands may be the same.
+	/// See [`scalar::matmul_nt`], [`scalar::matmul_nn`], [`scalar::matmul_tn`], [`scalar::matmul_int8`], and for the kinds of quantized blocks
+	/// [`scalar::matmul_int8_nt`], [`scalar::matmul_int8_nn`] and [`scalar::matmul_int8_tn`]. Both operands may be the same.
 	fn product(&self, arena: &mut Self::Arena, kind: Product, dims: MatDims, operands: [At; 2], c: At, start: Start);
+	/// [`Backend::product`] after one of the same kind with the same activations (on the left, of a weight's gradient on the right), which nothing has
+	/// changed since: what was made of them may be used again.
+	fn product_again(&self, arena: &mut Self::Arena, kind: Product, dims: MatDims, operands: [At; 2], c: At, start: Start) {
+		self.product(arena, kind, dims, operands, c, start);
+	}
 	/// See [`scalar::attention_forward`].
 	fn attention_forward(&self, arena: &mut Self::Arena, dims: AttentionDims, input: [At; 3], o: At);
 	/// See [`scalar::attention_backward`]: queries, keys, values, outputs and their gradient; gradients of the first three.
@@ -256,6 +262,19 @@ impl Backend for Exec {
 			Product::Nn => self.matmul_nn(dims, a, b, c, start),
 			Product::Tn => self.matmul_tn(dims, a, b, c, start),
 			Product::Int8 => self.matmul_int8(dims, a, b, c, start),
+			Product::Int8Nt => self.matmul_int8_nt(dims, a, b, c, start),
+			Product::Int8Nn => self.matmul_int8_nn(dims, a, b, c, start),
+			Product::Int8Tn => self.matmul_int8_tn(dims, a, b, c, start),
+		}
+	}
+
+	fn product_again(&self, arena: &mut [f32], kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
+		match kind {
+			Product::Int8Nt | Product::Int8Tn => {
+				let [a, b, c] = parts(arena, [a, b, c]);
+				self.matmul_int8_again(kind == Product::Int8Tn, dims, a, b, c, start);
+			}
+			_ => Backend::product(self, arena, kind, dims, [a, b], c, start),
 		}
 	}
 

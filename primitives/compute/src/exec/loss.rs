@@ -82,10 +82,11 @@ impl Share {
 }
 
 /// Adds what the rows of block `at` of `tokens` rows give to the gradient of a weight: after the last block `dw` is what `matmul_tn` makes of all
-/// rows. Later segments are summed up in `later`, of `dw`'s length if there is one.
+/// rows. Later segments are summed up in `later`, of `dw`'s length if there is one. `again`: as [`Backend::product_again`].
 pub(super) fn add_to_weights<B: Backend>(
 	backend: &B,
 	arena: &mut B::Arena,
+	(kind, again): (Product, bool),
 	(at, tokens): (&Range<usize>, usize),
 	[dy, x]: [At; 2],
 	dw: At,
@@ -93,7 +94,8 @@ pub(super) fn add_to_weights<B: Backend>(
 ) {
 	let (k, share) = (at.len(), Share::new(at, tokens));
 	let dims = MatDims { m: dy.len() / k, n: x.len() / k, k };
-	backend.product(arena, Product::Tn, dims, [dy, x], if share.in_place { dw.clone() } else { later.clone() }, share.start);
+	let product = if again { B::product_again } else { B::product };
+	product(backend, arena, kind, dims, [dy, x], if share.in_place { dw.clone() } else { later.clone() }, share.start);
 	if share.ends {
 		backend.add_assign(arena, dw, later);
 	}
@@ -150,7 +152,7 @@ impl Head<'_> {
 				let dims = MatDims { m, n: dim, k: vocab };
 				backend.product(arena, Product::Nn, dims, [logits.clone(), w.clone()], within(dh, &wide), Start::Zero);
 				if !dw.is_empty() {
-					add_to_weights(backend, arena, (&at, *tokens), [logits, h], dw.clone(), later.clone());
+					add_to_weights(backend, arena, (Product::Tn, false), (&at, *tokens), [logits, h], dw.clone(), later.clone());
 				}
 			}
 		}

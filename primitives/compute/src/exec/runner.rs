@@ -305,7 +305,7 @@ impl<B: Backend> Runner<B> {
 			Op::Product(kind) => {
 				let (m, n) = self.shape(outputs[0]);
 				let (rows, cols) = self.shape(inputs[0].0);
-				2.0 * (m * n) as f64 * if kind == Product::Tn { rows } else { cols } as f64
+				2.0 * (m * n) as f64 * if kind.over_tokens() { rows } else { cols } as f64
 			}
 			// Scores and weighted values; backwards these scores again, and gradients of probabilities, queries, keys and values.
 			Op::Context => 2.0 * pairs,
@@ -450,22 +450,31 @@ impl<B: Backend> Runner<B> {
 		Start::Existing
 	}
 
+	/// Whether the stage before a product is one of the same kind with the same activations. Then it has just been run: stages are run one by one in parts
+	/// that begin and end with other operators.
+	fn again(&self, index: usize, kind: Product) -> bool {
+		let activations = |stage: &Stage| self.plan.inputs(stage).get(usize::from(kind.over_tokens())).map(|(id, _)| *id);
+		let before = index.checked_sub(1).and_then(|before| self.plan.stages().get(before));
+		before.is_some_and(|before| before.op == Op::Product(kind) && activations(before) == activations(&self.plan.stages()[index]))
+	}
+
 	fn product(&self, arena: &mut B::Arena, index: usize, kind: Product, at: &Range<usize>) {
-		let stage = &self.plan.stages()[index];
+		let (stage, again) = (&self.plan.stages()[index], self.again(index, kind));
 		let start = self.start(arena, stage, 2);
 		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
 		let (a, b) = (inputs[0].0, inputs[1].0);
 		let (m, n) = self.shape(c);
-		let k = if kind == Product::Tn { self.shape(a).0 } else { self.shape(a).1 };
+		let k = if kind.over_tokens() { self.shape(a).0 } else { self.shape(a).1 };
 		let dims = MatDims { m, n, k };
 		let [a, b, c] = [a, b, c].map(|id| self.range(id));
 		// Products behind the gradients are of the whole batch.
-		let gradient = kind == Product::Tn && self.job.update.is_some_and(|update| index < update.first_direction);
+		let gradient = kind.over_tokens() && self.job.update.is_some_and(|update| index < update.first_direction);
 		if let Some(accumulated) = self.accumulated.as_ref().filter(|_| gradient) {
 			let later = accumulated.later(&c);
-			return add_to_weights(&*self.exec, arena, (at, self.ids.len()), [a, b], c, later);
+			return add_to_weights(&*self.exec, arena, (kind, again), (at, self.ids.len()), [a, b], c, later);
 		}
-		self.exec.product(arena, kind, dims, [a, b], c, start);
+		let product = if again { B::product_again } else { B::product };
+		product(&*self.exec, arena, kind, dims, [a, b], c, start);
 	}
 
 	/// The four stages that end with the LossRows at `index`, and in a training step the three that begin with LossBack.

@@ -244,7 +244,7 @@ mod tests {
 	use super::*;
 	use crate::{exec::Arena, trace::Trace};
 	use neuroshard_graph::{
-		config::{Adapter, Family, Optimizer, Projections, F32},
+		config::{Adapter, Family, Optimizer, Products, Projections, F32},
 		corpus::MASK,
 		graph::Op,
 		init::theta_0,
@@ -348,6 +348,22 @@ mod tests {
 	}
 
 	#[test]
+	fn a_profile_of_a_step_in_exact_int8_names_its_products() {
+		let (model, train) = (ModelConfig::tiny(), TrainConfig { products: Products::Int8, ..TrainConfig::tiny() });
+		let mut trainer = Trainer::new(Arc::new(Exec::new(1).unwrap()), &model, &train).unwrap();
+		let mut arena = Arena::new(trainer.arena_len());
+		trainer.begin(&mut arena, &start(&model, &train));
+		let tokens = vec![1; trainer.batch_tokens()];
+		let profile = trainer.profiled_step(&mut arena, &tokens, 0, 1).unwrap();
+		let products: Vec<_> = profile.operators().into_iter().filter(|(name, _)| name.starts_with("matmul")).collect();
+		let mut found: Vec<_> = products.iter().map(|(name, spent)| (*name, spent.calls, spent.flops)).collect();
+		found.sort_unstable_by_key(|(name, ..)| *name);
+		let weights = model.parameters() - u64::from(model.vocab * model.dim) - u64::from(model.dim * 3);
+		let flops = 2.0 * (u64::from(train.batch * train.seq_len) * weights) as f64;
+		assert_eq!(found, ["matmul_int8_nn", "matmul_int8_nt", "matmul_int8_tn"].map(|name| (name, 7, flops)));
+	}
+
+	#[test]
 	fn a_step_has_the_same_bits_with_logits_of_any_number_of_rows_at_a_time() {
 		let train = TrainConfig { batch: 3, ..TrainConfig::tiny() };
 		for (vocab, tied) in [(64, true), (320, false), (1_056, true)] {
@@ -399,6 +415,25 @@ mod tests {
 	}
 
 	#[test]
+	fn a_step_in_exact_int8_has_the_same_bits_in_micro_batches_and_with_activations_computed_again() {
+		let train = TrainConfig { batch: 6, products: Products::Int8, ..TrainConfig::tiny() };
+		// Several blocks in every direction.
+		let model = ModelConfig { dim: 96, heads: 6, kv_heads: 2, ffn: 160, layers: 2, ..ModelConfig::tiny() };
+		let models = [
+			model.clone(),
+			ModelConfig { tied: false, family: Family::Qwen2, ..model.clone() },
+			ModelConfig { family: Family::Qwen3, head_dim: Some(32), ..model },
+		];
+		let ways: Vec<_> = StepMemory::ways(&train).collect();
+		for model in models {
+			steps_are_those_of_their_traces(&model, &train, &[], &ways);
+			steps_are_those_of_their_traces(&model, &TrainConfig { masked: true, ..train.clone() }, &[], &ways[..2]);
+		}
+		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
+		steps_are_those_of_their_traces(&ModelConfig::tiny(), &TrainConfig { adapter: Some(adapter), ..train }, &[], &ways);
+	}
+
+	#[test]
 	fn a_step_of_an_adapter_has_the_same_bits_in_micro_batches_and_with_activations_computed_again() {
 		let adapter = Adapter { base: [0; 32], rank: 8, alpha: F32::new(16.0), projections: Projections::ALL };
 		for (batch, masked) in [(6, false), (6, true), (256, false)] {
@@ -415,10 +450,10 @@ mod tests {
 	fn a_step_of_more_than_4096_tokens_has_the_same_bits_in_micro_batches() {
 		// Two segments and a half of 32 tokens a sequence: micro-batches of a part of a segment, and of a whole one.
 		for (batch, micro_batches) in [(320, [64, 4]), (256, [128, 32])] {
-			let train = TrainConfig { batch, seq_len: 32, ..TrainConfig::tiny() };
 			let ways = micro_batches.map(|micro_batch| StepMemory { micro_batch: Some(micro_batch), recompute: micro_batch > 32 });
-			for tied in [true, false] {
-				steps_are_those_of_their_traces(&ModelConfig { tied, ..ModelConfig::tiny() }, &train, &[], &ways);
+			for (tied, products) in [(true, Products::F32), (false, Products::F32), (true, Products::Int8)] {
+				let train = TrainConfig { batch, seq_len: 32, products, ..TrainConfig::tiny() };
+				steps_are_those_of_their_traces(&ModelConfig { tied, ..ModelConfig::tiny() }, &train, &[512], &ways);
 			}
 		}
 	}

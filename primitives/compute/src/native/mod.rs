@@ -4,6 +4,7 @@ mod aggregate;
 mod attention;
 mod environment;
 mod int8;
+mod int8_blocks;
 mod operators;
 mod packed;
 mod product;
@@ -53,6 +54,8 @@ pub struct Exec {
 	pool: Pool,
 	/// Working memory of each thread.
 	scratch: Vec<Mutex<Scratch>>,
+	/// Quantized operands of a product.
+	quantized: Mutex<int8_blocks::Operands>,
 	/// Work from which on all threads are woken.
 	worth: AtomicUsize,
 }
@@ -83,7 +86,7 @@ impl Exec {
 			return Err(ExecError::Environment);
 		}
 		let scratch = (0..threads).map(|_| Mutex::default()).collect();
-		Ok(Self { level, pool, scratch, worth: WORTH.into() })
+		Ok(Self { level, pool, scratch, quantized: Mutex::default(), worth: WORTH.into() })
 	}
 
 	/// Threads it computes with.

@@ -8,18 +8,18 @@ use core::ops::Range;
 use neuroshard_kernels::{scalar::Group, shape::GROUP};
 
 /// Elements of a chain that are multiplied at a time.
-const QUAD: usize = 4;
+pub(super) const QUAD: usize = 4;
 /// What is added to weights, so that they are not negative.
-const BIAS: i32 = 128;
+pub(super) const BIAS: i32 = 128;
 
 /// A group of each of the 16 columns of a panel of weights.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Block {
 	/// Values plus 128: of every column the first four, then of every column the next four.
-	values: [u8; LANES * GROUP],
+	pub(super) values: [u8; LANES * GROUP],
 	/// One for each column.
-	scales: [f32; LANES],
+	pub(super) scales: [f32; LANES],
 }
 
 impl Block {
@@ -253,8 +253,22 @@ kernels! {
 }
 
 #[inline(always)]
-fn activations(group: Group) -> Activations {
-	Activations { start: -BIAS * group.values.iter().map(|&value| i32::from(value)).sum::<i32>(), group }
+pub(super) fn activations(group: Group) -> Activations {
+	Activations { start: -BIAS * sum(&group.values), group }
+}
+
+/// Sum of a group's values: of eight at a time in 64 bits, since compilers take a loop of so few apart into single numbers.
+#[inline(always)]
+fn sum(values: &[i8; GROUP]) -> i32 {
+	/// The lower of every two bytes.
+	const LOWER: u64 = 0x00ff_00ff_00ff_00ff;
+	let mut sums = 0;
+	for eight in values.as_chunks::<8>().0 {
+		let biased = u64::from_le_bytes(eight.map(|value| value as u8)) ^ 0x8080_8080_8080_8080;
+		sums += (biased & LOWER) + (biased >> 8 & LOWER);
+	}
+	// Four sums of 16 bits, each of eight numbers with their bias; the upper 16 bits of the product are the sum of them.
+	(sums.wrapping_mul(0x0001_0001_0001_0001) >> 48) as i32 - BIAS * GROUP as i32
 }
 
 /// Sums as plain Rust on arrays.

@@ -15,6 +15,7 @@ pub(crate) mod distances;
 pub(crate) mod elementwise;
 pub(crate) mod few;
 pub(crate) mod int8;
+pub(crate) mod int8_blocks;
 pub(crate) mod paged;
 pub(crate) mod product;
 pub(crate) mod rows;

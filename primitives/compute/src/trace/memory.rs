@@ -41,14 +41,15 @@ fn passes(plan: &Plan, streamed: Option<Streamed>, (index, stage): (usize, &Stag
 		return update || matches!(op, MuonDirection | MuonNormalize | MuonPolynomial | Op::Product(_)) && !done;
 	}
 	// Of adapters, products and what is scaled are part of what stays forwards, and within a layer backwards.
-	if matches!(op, Scale | Op::Product(Product::Nt | Product::Nn)) && streamed.is_some() {
+	let product = matches!(op, Op::Product(kind) if kind != Product::Int8 && !kind.over_tokens());
+	if (product || op == Scale) && streamed.is_some() {
 		return streamed.is_some_and(|streamed| index >= streamed.back);
 	}
 	let attention = matches!(op, Scores | Softmax | ProbabilityBack | ScoreBack | QueryBack | KeyBack | ValueBack | RopeBack { .. });
 	// Gradients of heads stay within a layer.
 	let heads = op == Op::RmsBackApply
 		&& plan.inputs(stage).get(2).is_some_and(|&(factors, _)| plan.tensor(factors).is_some_and(|info| info.cols > 1));
-	attention || heads || matches!(op, LossBack | Op::Product(Product::Nn) | SwigluBack)
+	attention || heads || matches!(op, LossBack | Op::Product(Product::Nn | Product::Int8Nn) | SwigluBack)
 }
 
 fn writer(plan: &Plan, id: TensorId) -> Option<usize> {

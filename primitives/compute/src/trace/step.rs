@@ -184,13 +184,16 @@ impl Trace {
 			Op::RmsApply => exec.rms_apply(input(0), input(1), input(2), out),
 			Op::Product(kind) => {
 				let start = start(2, out);
-				let k = if kind == Product::Tn { self.shape(inputs[0].0).0 } else { width(0) };
+				let k = if kind.over_tokens() { self.shape(inputs[0].0).0 } else { width(0) };
 				let dims = MatDims { m: rows, n: cols, k };
 				match kind {
 					Product::Nt => exec.matmul_nt(dims, input(0), input(1), out, start),
 					Product::Nn => exec.matmul_nn(dims, input(0), input(1), out, start),
 					Product::Tn => exec.matmul_tn(dims, input(0), input(1), out, start),
 					Product::Int8 => exec.matmul_int8(dims, input(0), input(1), out, start),
+					Product::Int8Nt => exec.matmul_int8_nt(dims, input(0), input(1), out, start),
+					Product::Int8Nn => exec.matmul_int8_nn(dims, input(0), input(1), out, start),
+					Product::Int8Tn => exec.matmul_int8_tn(dims, input(0), input(1), out, start),
 				}
 			}
 			Op::AddBias => {

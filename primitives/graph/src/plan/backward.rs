@@ -72,11 +72,11 @@ impl Temporaries {
 }
 
 impl Builder {
-	/// `dy w` in the buffer of `place`, from `start` if given.
-	fn back(&mut self, dy: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
+	/// `dy w` by `kind` in the buffer of `place`, from `start` if given.
+	fn back(&mut self, kind: Product, dy: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
 		let (rows, cols) = (self.info(dy)?.rows, self.info(w)?.cols);
 		let dx = self.tensor(rows, cols, place)?;
-		self.product(Product::Nn, dy, w, start, dx)
+		self.product(kind, dy, w, start, dx)
 	}
 
 	/// Back through a projection of `x`, to whose adapter the gradients belong if it has one: `dy W` in the buffer of `place`, from `start` if given, and
@@ -89,7 +89,8 @@ impl Builder {
 		start: Option<TensorId>,
 		place: Option<Place>,
 	) -> Result<Option<TensorId>, ConfigError> {
-		let dx = place.map(|place| self.back(dy, params.model.projection(which), start, place)).transpose()?;
+		let [_, kind, _] = self.layers;
+		let dx = place.map(|place| self.back(kind, dy, params.model.projection(which), start, place)).transpose()?;
 		let pair = grads.adapter.and_then(|grads| grads[which as usize]);
 		let (Some([da, db]), Some([a, b]), Some(h), Some(low)) = (pair, params.adapter[which as usize], values.low[which as usize], low)
 		else {
@@ -102,12 +103,13 @@ impl Builder {
 		self.product(Product::Tn, dh, x, None, da)?;
 		let Some(dx) = dx else { return Ok(None) };
 		let place = self.info(dx)?.place;
-		self.back(dh, a, Some(dx), place).map(Some)
+		self.back(Product::Nn, dh, a, Some(dx), place).map(Some)
 	}
 
-	/// The gradient of a weight that is trained.
+	/// The gradient of a layer's weight that is trained.
 	fn weight_back(&mut self, dy: TensorId, x: TensorId, dw: Option<TensorId>) -> Result<(), ConfigError> {
-		dw.map_or(Ok(()), |dw| self.product(Product::Tn, dy, x, None, dw).map(|_| ()))
+		let [.., kind] = self.layers;
+		dw.map_or(Ok(()), |dw| self.product(kind, dy, x, None, dw).map(|_| ()))
 	}
 
 	/// Backward RMSNorm: the weight's gradient into `dw` if that is trained, and the input's added to `dx` if there is one, else at `place`.
@@ -222,7 +224,7 @@ impl Builder {
 		let d_logits = self.in_place(head.logits)?;
 		let count = values.count.map(|count| (count, Access::Whole));
 		self.stage(Op::LossBack, rows([head.logits, values.targets, head.max, head.sum]).into_iter().chain(count), &[d_logits])?;
-		let dh = self.back(d_logits, params.head, None, at.dh)?;
+		let dh = self.back(Product::Nn, d_logits, params.head, None, at.dh)?;
 		let head_grad = model.map(|grads| self.product(Product::Tn, d_logits, head.h, None, grads.head)).transpose()?;
 		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm], model.map(|grads| grads.norm), at.k, None, stream)?;
 		for (layer, values) in values.layers.iter().enumerate().rev() {
@@ -274,6 +276,7 @@ impl Builder {
 pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.batch, train.seq_len)?;
 	let mut builder = Builder::trained(model, train)?;
+	builder.layers = train.products.kinds();
 	let len = builder.len;
 	let [theta, first_moment, second_moment] = [builder.room(len)?, builder.room(len)?, builder.room(len)?];
 	let trained = builder.vector(Some(theta))?;

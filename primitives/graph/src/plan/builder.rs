@@ -2,7 +2,7 @@
 
 use super::{Coded, Layout, Plan, Slot, ALIGNMENT, TILE};
 use crate::{
-	config::{Adapter, Code, ConfigError, ModelConfig, Optimizer, TrainConfig},
+	config::{Adapter, Code, ConfigError, ModelConfig, Optimizer, Products, TrainConfig},
 	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	layout::{parts, trained_parts, Part},
 };
@@ -46,8 +46,10 @@ pub(super) struct Builder {
 	pub plan: Plan,
 	/// Elements of a vector in parameter layout.
 	pub len: u64,
-	/// How activations are multiplied with weights.
-	pub linear: Product,
+	/// How activations are multiplied with the head's weight.
+	pub head: Product,
+	/// How they are with those of layers, then gradients back through these, and in their gradients.
+	pub layers: [Product; 3],
 	/// What is trained beside the model, if that is not trained itself.
 	pub adapter: Option<Adapter>,
 	/// Whether there may be no more stages than [`MAX_COUNTED_STAGES`].
@@ -84,7 +86,7 @@ impl Builder {
 			arena_len: 0,
 			job: None,
 		};
-		Self { plan, len, linear: Product::Nt, adapter: None, counted: false }
+		Self { plan, len, head: Product::Nt, layers: Products::F32.kinds(), adapter: None, counted: false }
 	}
 
 	/// The model that an adapter is beside, at `at` of the arena: its tensors in order. After all other vectors, before all other tensors.

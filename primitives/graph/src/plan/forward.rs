@@ -210,17 +210,17 @@ impl Builder {
 		c: TensorId,
 	) -> Result<TensorId, ConfigError> {
 		// Rows of a^T are columns of a: a weight gradient's node reads all tokens of both.
-		let a_access = if kind == Product::Tn { Access::Whole } else { Access::SameRows };
+		let a_access = if kind.over_tokens() { Access::Whole } else { Access::SameRows };
 		let start = start.map(|start| (start, Access::SameRows));
 		self.stage(Op::Product(kind), [(a, a_access), (b, Access::Whole)].into_iter().chain(start), &[c])?;
 		Ok(c)
 	}
 
-	/// `x w^T` at `place`.
-	fn linear(&mut self, x: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
+	/// `x w^T` by `kind` at `place`.
+	fn linear(&mut self, kind: Product, x: TensorId, w: TensorId, start: Option<TensorId>, place: Place) -> Result<TensorId, ConfigError> {
 		let (rows, cols) = (self.info(x)?.rows, self.info(w)?.rows);
 		let y = self.tensor(rows, cols, place)?;
-		self.product(self.linear, x, w, start, y)
+		self.product(kind, x, w, start, y)
 	}
 
 	/// A projection of `x` at `place`, with its adapter if it has one: what B is multiplied with is then noted in `low`.
@@ -232,7 +232,8 @@ impl Builder {
 		place: Place,
 		(buffers, low): (&LayerBuffers, &mut ByProjection<TensorId>),
 	) -> Result<TensorId, ConfigError> {
-		let y = self.linear(x, params.model.projection(which), start, place)?;
+		let [kind, ..] = self.layers;
+		let y = self.linear(kind, x, params.model.projection(which), start, place)?;
 		let (Some([a, b]), Some(buffer)) = (params.adapter[which as usize], buffers.low[which as usize]) else { return Ok(y) };
 		let h = self.tensor(self.info(x)?.rows, self.info(a)?.rows, buffer)?;
 		let h = self.product(Product::Nt, x, a, None, h)?;
@@ -348,7 +349,7 @@ impl Builder {
 		}
 		let (factors, place) = (self.buffer(n, 1)?, self.buffer(n, sizes.dim)?);
 		let (norm, h) = self.norm(x, params.norm, factors, place)?;
-		let logits = self.linear(h, params.head, None, Place::Fused)?;
+		let logits = self.linear(self.head, h, params.head, None, Place::Fused)?;
 		Ok(Logits { layers, x, norm, h, logits })
 	}
 
@@ -432,7 +433,9 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 		return Err(ConfigError::TooLarge);
 	}
 	let sizes = Sizes::new(model, 1, tokens)?;
-	let mut builder = Builder { linear: class.product(), ..Builder::new(model)? };
+	let mut builder = Builder::new(model)?;
+	builder.head = class.product();
+	builder.layers[0] = class.product();
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids())?;
 	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;

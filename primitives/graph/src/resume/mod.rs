@@ -20,7 +20,7 @@ mod tokens;
 
 use crate::{
 	cell::Cell,
-	graph::{Access, Extent, Op, Product, Stage, TensorId},
+	graph::{Access, Extent, Op, Stage, TensorId},
 	plan::Plan,
 };
 use alloc::{boxed::Box, collections::BTreeMap, vec, vec::Vec};
@@ -186,8 +186,8 @@ impl<'a> Job<'a> {
 			Op::RmsStats | Op::RmsBackStats => Heads::of(self.plan, stage, cell)?.tiles().div_ceil(WIDTH),
 			Op::RowMax(Extent::Row) | Op::ExpSum(Extent::Row) => input(0)?.1.div_ceil(WIDTH),
 			Op::RowMax(Extent::Causal) | Op::ExpSum(Extent::Causal) => (cell.row % sequence + 1).div_ceil(WIDTH),
-			Op::Product(Product::Nt | Product::Nn | Product::Int8) => input(0)?.1.div_ceil(WIDTH),
-			Op::Product(Product::Tn) | Op::ScatterAdd | Op::ColumnSums => input(0)?.0.div_ceil(WIDTH),
+			Op::Product(kind) if !kind.over_tokens() => input(0)?.1.div_ceil(WIDTH),
+			Op::Product(_) | Op::ScatterAdd | Op::ColumnSums => input(0)?.0.div_ceil(WIDTH),
 			Op::RmsWeightGrad => self.factors_per_row(stage)?.checked_mul(input(0)?.0)?.div_ceil(WIDTH),
 			Op::Scores | Op::ProbabilityBack if cell.col > cell.row % sequence => 1,
 			Op::Scores | Op::ProbabilityBack | Op::HeadDots => self.parameters.head_pieces(),
@@ -219,7 +219,7 @@ impl<'a> Job<'a> {
 			Op::ExpSum(_) | Op::HeadDots => SIDE * 16,
 			Op::RowMax(_) | Op::RmsWeightGrad | Op::ColumnSums => SIDE,
 			// The sum of finished segments, and the segment under way.
-			Op::Product(Product::Tn) if sums::segmented(self.tiles(stage, 0)?.0) => 2 * NUMBERS,
+			Op::Product(kind) if kind.over_tokens() && sums::segmented(self.tiles(stage, 0)?.0) => 2 * NUMBERS,
 			_ => NUMBERS,
 		})
 	}

@@ -26,7 +26,7 @@ impl Piece<'_> {
 		let (a, b) = (self.input(0)?, self.input(1)?);
 		let info = self.plan.tensor(a).ok_or(Malformed)?;
 		let output = self.plan.tensor(self.plan.cell_tensor(self.cell).ok_or(Malformed)?).ok_or(Malformed)?;
-		let length = if kind == Product::Tn { info.rows } else { info.cols };
+		let length = if kind.over_tokens() { info.rows } else { info.cols };
 		let tiles = length.div_ceil(32);
 		let span = self.span(tiles, WIDTH);
 		let first = span.start as usize * SIDE;
@@ -46,18 +46,20 @@ impl Piece<'_> {
 				let (left, right) = (leaves.columns(a, self.cell.row, first, k)?, leaves.columns(b, self.cell.col, first, k)?);
 				add_row_products(&left, &right, &mut state);
 			}
-			Product::Int8 => {
-				// A piece is whole groups of the chain.
+			// A piece is whole groups of the chain, and whole blocks.
+			Product::Int8 | Product::Int8Nt => {
 				let (left, right) = (leaves.columns(a, self.cell.row, first, k)?, leaves.columns(b, self.cell.col, first, k)?);
-				scalar::matmul_int8(dims, &left, &right, &mut state, Start::Existing);
+				let product = if kind == Product::Int8 { scalar::matmul_int8 } else { scalar::matmul_int8_nt };
+				product(dims, &left, &right, &mut state, Start::Existing);
 			}
-			Product::Nn => {
+			Product::Nn | Product::Int8Nn => {
 				let mut right = below(b, self.cell.col)?;
 				right.truncate(k * SIDE);
 				let left = leaves.columns(a, self.cell.row, first, k)?;
-				scalar::matmul_nn(dims, &left, &right, &mut state, Start::Existing);
+				let product = if kind == Product::Nn { scalar::matmul_nn } else { scalar::matmul_int8_nn };
+				product(dims, &left, &right, &mut state, Start::Existing);
 			}
-			Product::Tn => {
+			Product::Tn | Product::Int8Tn => {
 				let (mut left, mut right) = (below(a, self.cell.row)?, below(b, self.cell.col)?);
 				left.truncate(k * SIDE);
 				right.truncate(k * SIDE);
@@ -67,7 +69,8 @@ impl Piece<'_> {
 				let (sum, segment) = state.split_at_mut(NUMBERS);
 				// The first segment goes on from the start value, every later one from zero.
 				let target = if first < SEGMENT { &mut *sum } else { &mut *segment };
-				scalar::matmul_tn(dims, &left, &right, target, Start::Existing);
+				let product = if kind == Product::Tn { scalar::matmul_tn } else { scalar::matmul_int8_tn };
+				product(dims, &left, &right, target, Start::Existing);
 				if first >= SEGMENT && (self.last() || (first + k).is_multiple_of(SEGMENT)) {
 					scalar::add_assign(sum, segment);
 					segment.fill(0.0);

@@ -227,7 +227,7 @@ macro_rules! kat_suite {
 	}};
 }
 
-/// As [`kat_suite`], of the operators that only answers in exact int8 are computed with.
+/// As [`kat_suite`], of the operators that only answers and training in exact int8 are computed with.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! kat_int8_suite {
@@ -251,6 +251,34 @@ macro_rules! kat_int8_suite {
 			}
 			$answers.push((name, digest.finish()));
 		}
+		for (name, rarity) in [("matmul_int8_blocks", None), ("matmul_int8_blocks_any", Some(2_000))] {
+			let mut digest = Digest::new();
+			// One block and many, whole ones and parts, more rows than are multiplied at a time.
+			for [m, n, k] in [[32, 32, 32], [1, 70, 96], [33, 31, 65], [7, 16, 37], [200, 49, 64], [64, 130, 5]] {
+				let dims = MatDims { m, n, k };
+				let [a, b] = [m * k, n * k].map(|len| $inputs.tensor(len, rarity));
+				let initial = $inputs.tensor(m * n, rarity);
+				for start in [Start::Zero, Start::Existing] {
+					let mut c = initial.clone();
+					$($target)* matmul_int8_nt(dims, &a, &b, &mut c, start);
+					digest.add(&c);
+					c.copy_from_slice(&initial);
+					$($target)* matmul_int8_nn(dims, &a, &b, &mut c, start);
+					digest.add(&c);
+					c.copy_from_slice(&initial);
+					$($target)* matmul_int8_tn(dims, &a, &b, &mut c, start);
+					digest.add(&c);
+				}
+			}
+			$answers.push((name, digest.finish()));
+		}
+		let mut digest = Digest::new();
+		let dims = MatDims { m: 2, n: 2, k: 4100 };
+		let [a, b] = [0; 2].map(|_| $inputs.tensor(2 * dims.k, None));
+		let mut c = [0.0; 4];
+		$($target)* matmul_int8_tn(dims, &a, &b, &mut c, Start::Zero);
+		digest.add(&c);
+		$answers.push(("matmul_int8_segments", digest.finish()));
 	}};
 }
 

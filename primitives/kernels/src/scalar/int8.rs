@@ -70,8 +70,12 @@ fn groups(x: &[f32], k: usize) -> Vec<Group> {
 /// Each output takes `fma(scale of a's group * scale of b's group, sum of the products of their values, c)` for each group, ascending.
 pub fn matmul_int8(dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start) {
 	dims.check(a, b, c);
-	let MatDims { n, k, .. } = dims;
-	let (a, b, per_row) = (groups(a, k), groups(b, k), k.div_ceil(GROUP));
+	chains(dims, &groups(a, dims.k), &groups(b, dims.k), c, start);
+}
+
+/// The chains of all outputs: each row of `a`, and of `b`, has the groups that `k` of `dims` takes.
+pub(super) fn chains(dims: MatDims, a: &[Group], b: &[Group], c: &mut [f32], start: Start) {
+	let (n, per_row) = (dims.n, dims.k.div_ceil(GROUP));
 	for (i, row) in c.chunks_exact_mut(n.max(1)).enumerate() {
 		for (j, out) in row.iter_mut().enumerate() {
 			let mut acc = if start == Start::Zero { 0.0 } else { *out };
