@@ -11,6 +11,9 @@ use neuroshard_training::{
 };
 use std::{error::Error, time::Instant};
 
+/// Takes the step with this number.
+type Step = Box<dyn FnMut(u64) -> Result<(), Box<dyn Error>>>;
+
 fn main() -> Result<(), Box<dyn Error>> {
 	const USAGE: &str = "steps VOCAB DIM LAYERS HEADS KV_HEADS FFN BATCH LENGTH STEPS THREADS WAY";
 	let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 	let theta = Checkpoint::genesis(0, &model, &train, threads)?.params;
 	let length = usize::try_from(batch)?.saturating_mul(usize::try_from(seq_len)?.saturating_add(1));
 	let tokens: Vec<u32> = (0u32..).map(|at| at.wrapping_mul(2_654_435_761) >> 8).map(|number| number % vocab).take(length).collect();
-	let mut step: Box<dyn FnMut(u64) -> Result<(), Box<dyn Error>>> = match way.as_str() {
+	let mut step: Step = match way.as_str() {
 		"candle" => {
 			let mut trainer = AutogradTrainer::new(&model, &ParamLayout::new(&model)?, &theta, &train)?;
 			let lr = f64::from(train.lr.get());

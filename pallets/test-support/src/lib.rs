@@ -26,7 +26,7 @@ pub fn config_of_before(config: &RunConfig) -> Vec<u8> {
 	};
 	assert_eq!(*start, RunStart::Seed);
 	let rest = (genesis_root, min_participants, max_participants, min_bond, rounds, durations, config.overlaps);
-	[(name, dataset).encode(), without(3, model.encode()), without(3, train.encode()), rest.encode()].concat()
+	[(name, dataset).encode(), without(3, model.encode()), without(4, train.encode()), rest.encode()].concat()
 }
 
 /// Existential deposit of the mocks.

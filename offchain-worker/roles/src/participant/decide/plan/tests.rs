@@ -78,6 +78,7 @@ fn config() -> RunConfig {
 			validation_sequences: 1,
 			masked: false,
 			adapter: None,
+			products: Default::default(),
 			optimizer: Default::default(),
 		},
 		genesis_root: H256::repeat_byte(0x90),
