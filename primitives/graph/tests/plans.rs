@@ -347,6 +347,7 @@ fn no_muon_has_a_larger_plan_than_the_deepest_llama() {
 		let model = |layers| ModelConfig { vocab: 32_768, dim, ffn, heads, kv_heads, layers, max_seq: 1_024, ..tiny_model() };
 		let train = TrainConfig { batch: 2, seq_len: 1_024, ..muon_train() };
 		let layers = (1..=64).rev().find(|&layers| train.validate(&model(layers)).is_ok()).unwrap_or(0);
+		assert_eq!(layers, expected, "{dim}");
 	}
 }
 
