@@ -163,12 +163,13 @@ impl Batcher {
 		limits: Limits,
 	) -> io::Result<(Self, thread::JoinHandle<()>)> {
 		let pages = limits.memory / engine.page_bytes().max(1);
-		let (longest, vocab) = (engine.longest().min(pages.saturating_mul(PAGE_TOKENS)), engine.vocab());
+		let pages = engine.pages(pages);
+		let (longest, vocab) = (engine.longest().min(pages.limit().saturating_mul(PAGE_TOKENS)), engine.vocab());
 		let (stats, readiness) = (Arc::new(Stats::default()), engine.readiness());
 		let (work, queue) = mpsc::unbounded_channel();
 		let places = Arc::new(Semaphore::new(limits.waiting));
 		let state = State {
-			pages: engine.pages(pages),
+			pages,
 			engine,
 			usable: usable.min(vocab),
 			ends: Box::new(ends),

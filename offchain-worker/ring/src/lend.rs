@@ -35,7 +35,7 @@ impl Lent {
 	/// [`DeviceError`] of the device that computes.
 	pub fn measured<B: Decoding>(source: &Source, backend: &B, memory: u64) -> Result<Self, DeviceError> {
 		let weights: Vec<f32> = (0..SIDE * SIDE).map(|index| (index % 61) as f32 / 61.0 - 0.5).collect();
-		let weight = backend.weight(Class::ExactF32, SIDE, SIDE, &weights);
+		let weight = backend.weight(Class::ExactF32, SIDE, SIDE, &weights)?;
 		let mut arena = backend.memory(2 * ROWS * SIDE)?;
 		let arena = arena.borrow_mut();
 		backend.fill(arena, 0..ROWS * SIDE, 0.5);

@@ -15,7 +15,7 @@ use neuroshard_kernels::{
 use opencl3::{
 	command_queue::CommandQueue,
 	context::Context,
-	error_codes::ClError,
+	error_codes::{ClError, CL_INVALID_BUFFER_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE},
 	event::{Event, CL_COMPLETE},
 	kernel::Kernel,
 	memory::{Buffer, ClMem, CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE},
@@ -28,7 +28,7 @@ use std::{
 	ffi::c_void,
 	ptr,
 	sync::{
-		atomic::{AtomicU64, Ordering},
+		atomic::{AtomicBool, AtomicU64, Ordering},
 		Arc, Mutex, MutexGuard, PoisonError,
 	},
 };
@@ -47,8 +47,25 @@ pub(crate) const SCRATCH: usize = 16 << 20;
 
 /// Memory of a device that plans are executed in.
 pub struct Arena {
-	buffer: Handle<Buffer<f32>>,
+	buffer: Held<f32>,
 	len: usize,
+}
+
+/// Memory that a device counts as held until it is given back.
+pub(crate) struct Held<T> {
+	pub(crate) buffer: Handle<Buffer<T>>,
+	_counted: Counted,
+}
+
+struct Counted {
+	bytes: u64,
+	of: Arc<AtomicU64>,
+}
+
+impl Drop for Counted {
+	fn drop(&mut self) {
+		self.of.fetch_sub(self.bytes, Ordering::Relaxed);
+	}
 }
 
 /// A table on a device; none if that failed.
@@ -72,8 +89,10 @@ pub struct OpenCl {
 	name: String,
 	largest_buffer: u64,
 	memory: u64,
-	/// Bytes of weights that were loaded.
-	weights: AtomicU64,
+	/// Bytes that are held now.
+	held: Arc<AtomicU64>,
+	/// Whether a command has failed.
+	is_lost: AtomicBool,
 	used: Mutex<Used>,
 	/// Probabilities, and gradients of scores; levels of trees. Held by the operator that keeps something there.
 	scratch: Mutex<[Room; 2]>,
@@ -144,7 +163,8 @@ impl OpenCl {
 			name,
 			largest_buffer: found.largest_buffer,
 			memory: found.memory,
-			weights: AtomicU64::new(0),
+			held: Arc::default(),
+			is_lost: AtomicBool::new(false),
 			used: Mutex::new(used),
 			scratch: Mutex::default(),
 			queue: Handle::new(queue),
@@ -165,21 +185,67 @@ impl OpenCl {
 		bytes <= self.largest_buffer && bytes.saturating_add(kept).saturating_add(self.memory / 16) <= self.memory
 	}
 
-	/// Notes that so many bytes of weights stay.
-	pub(crate) fn keep_bytes(&self, bytes: u64) {
-		self.weights.fetch_add(bytes, Ordering::Relaxed);
+	/// Bytes that can be held beside what is held now, attention and a sixteenth for the rest.
+	pub(crate) fn room(&self) -> u64 {
+		self.most().saturating_sub(self.held.load(Ordering::Relaxed))
 	}
 
-	/// Bytes that pages may take: those of a buffer, and what weights, attention and a sixteenth for the rest leave.
-	pub(crate) fn room_for_pages(&self) -> u64 {
-		let taken =
-			self.weights.load(Ordering::Relaxed).saturating_add((SCRATCH * 2 * size_of::<f32>()) as u64).saturating_add(self.memory / 16);
-		self.memory.saturating_sub(taken).min(self.largest_buffer)
+	/// Bytes that can be held in all.
+	fn most(&self) -> u64 {
+		self.memory().saturating_sub((SCRATCH * 2 * size_of::<f32>()) as u64)
 	}
 
-	/// Whether a command has failed.
+	/// Takes memory for `len` values if there is room, without the loss of the device if there is not.
+	///
+	/// # Errors
+	/// [`DeviceError`].
+	pub(crate) fn hold<T>(&self, len: usize) -> Result<Held<T>, DeviceError> {
+		const WHAT: &str = "allocate memory";
+		let bytes = len.max(1).saturating_mul(size_of::<T>()) as u64;
+		if bytes > self.largest_buffer {
+			return Err(DeviceError { what: WHAT, code: CL_INVALID_BUFFER_SIZE });
+		}
+		let fits = |held: u64| held.checked_add(bytes).filter(|held| *held <= self.most());
+		let full = |_| DeviceError { what: WHAT, code: CL_MEM_OBJECT_ALLOCATION_FAILURE };
+		self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).map_err(full)?;
+		let counted = Counted { bytes, of: self.held.clone() };
+		// SAFETY: the driver allocates; no pointer of ours is given.
+		let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) };
+		let buffer = buffer.map_err(|error: ClError| DeviceError { what: WHAT, code: error.0 })?;
+		Ok(Held { buffer: Handle::new(buffer), _counted: counted })
+	}
+
+	/// Bytes that a buffer can have now.
+	pub(crate) fn room_for_buffer(&self) -> u64 {
+		self.room().min(self.largest_buffer)
+	}
+
+	/// Gives up, for want of memory in the middle of an operator.
+	pub(crate) fn give_up(&self, what: &'static str) {
+		self.attempt::<()>(what, |_| Err(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
+	}
+
+	/// Writes `values` to the beginning of a memory.
+	pub(crate) fn fill_with<T>(&self, memory: &mut Held<T>, values: &[T]) {
+		if values.is_empty() {
+			return;
+		}
+		self.attempt("write to its memory", |used| {
+			// SAFETY: the call returns when all has been copied; the memory was taken for so many values.
+			let event = unsafe { self.queue.enqueue_write_buffer(&mut memory.buffer, CL_BLOCKING, 0, values, &[])? };
+			used.commands.push(("write to its memory", Handle::new(event)));
+			Ok(())
+		});
+	}
+
+	/// Whether a command has failed. Waits for nothing.
 	pub(crate) fn has_failed(&self) -> bool {
-		self.used().failed.is_some()
+		self.is_lost.load(Ordering::Relaxed)
+	}
+
+	/// Its context, to tell it from others.
+	pub(crate) fn identity(&self) -> usize {
+		self.context.get() as usize
 	}
 
 	/// Bytes of its memory that models may take.
@@ -198,13 +264,13 @@ impl OpenCl {
 	/// [`OpenClError::Memory`], [`OpenClError::Driver`].
 	pub fn arena(&self, len: usize) -> Result<Arena, OpenClError> {
 		let needed = len.saturating_mul(size_of::<f32>()) as u64;
-		if needed > self.largest_buffer {
-			return Err(OpenClError::Memory { name: self.name.clone(), most: self.largest_buffer, needed });
+		let most = self.largest_buffer.min(self.room());
+		if needed > most {
+			return Err(OpenClError::Memory { name: self.name.clone(), most, needed });
 		}
-		let failed = |error: ClError| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() };
-		// SAFETY: the driver allocates; no pointer of ours is given.
-		let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) }.map_err(failed)?;
-		let mut arena = Arena { buffer: Handle::new(buffer), len };
+		let failed =
+			|error: DeviceError| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() };
+		let mut arena = Arena { buffer: self.hold(len).map_err(failed)?, len };
 		self.fill(&mut arena, 0..len, 0.0);
 		let settled = self.settled();
 		settled.map_err(|error| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() })?;
@@ -222,7 +288,13 @@ impl OpenCl {
 			return None;
 		}
 		let result = command(&mut used);
-		result.map_err(|error| used.failed = Some(DeviceError { what, code: error.0 })).ok()
+		result.map_err(|error| self.lose(&mut used, DeviceError { what, code: error.0 })).ok()
+	}
+
+	/// From now on nothing is computed.
+	fn lose(&self, used: &mut Used, error: DeviceError) {
+		used.failed = Some(error);
+		self.is_lost.store(true, Ordering::Relaxed);
 	}
 
 	/// Launches a kernel on `global` work-items, in groups of `local`.
@@ -310,7 +382,7 @@ impl OpenCl {
 	}
 
 	/// Room for `len` numbers in a part of that.
-	pub(crate) fn room(&self, room: &mut Room, len: usize) -> Option<cl_mem> {
+	pub(crate) fn scratch_room(&self, room: &mut Room, len: usize) -> Option<cl_mem> {
 		if room.as_ref().is_none_or(|(_, found)| *found < len) {
 			*room = None;
 			*room = Some((self.buffer(len)?, len));
@@ -326,7 +398,7 @@ impl OpenCl {
 		let mut quantized = |operand: usize, x: At, lines: usize| {
 			let (rows, cols) = if turned[operand] { (k, lines) } else { (lines, k) };
 			// A block takes a quarter of its numbers, and a scale.
-			let room = self.room(&mut kept[operand], tile_count(rows, cols) * (TILE * TILE / 4 + 1))?;
+			let room = self.scratch_room(&mut kept[operand], tile_count(rows, cols) * (TILE * TILE / 4 + 1))?;
 			let operands = [arena.memory(), arena.at(&x), Memory(room), number(rows), number(cols)];
 			self.launch("quantize", [cols.div_ceil(TILE) * TILE, rows.div_ceil(TILE)], Some([TILE, 1]), &operands);
 			Some(Memory(room))
@@ -363,7 +435,7 @@ impl Backend for OpenCl {
 		for (what, event) in std::mem::take(&mut used.commands) {
 			let status = event.command_execution_status().map_or_else(|error| error.0, |status| status.0);
 			if status != CL_COMPLETE && used.failed.is_none() {
-				used.failed = Some(DeviceError { what, code: status });
+				self.lose(&mut used, DeviceError { what, code: status });
 			}
 		}
 		used.failed.map_or(Ok(()), Err)
@@ -372,7 +444,7 @@ impl Backend for OpenCl {
 	fn view<'a>(&self, arena: &'a Arena, at: At) -> Cow<'a, [f32]> {
 		assert!(at.end <= arena.len, "operand");
 		let mut values = vec![f32::NAN; at.len()];
-		self.download("read its memory", &arena.buffer, at.start, &mut values);
+		self.download("read its memory", &arena.buffer.buffer, at.start, &mut values);
 		Cow::Owned(values)
 	}
 
@@ -384,7 +456,7 @@ impl Backend for OpenCl {
 		self.attempt("write to its memory", |used| {
 			let at = first * size_of::<f32>();
 			// SAFETY: the call returns when all has been copied.
-			let event = unsafe { self.queue.enqueue_write_buffer(&mut arena.buffer, CL_BLOCKING, at, values, &[])? };
+			let event = unsafe { self.queue.enqueue_write_buffer(&mut arena.buffer.buffer, CL_BLOCKING, at, values, &[])? };
 			used.commands.push(("write to its memory", Handle::new(event)));
 			Ok(())
 		});
@@ -516,7 +588,7 @@ impl Backend for OpenCl {
 		let mut kept = self.scratch();
 		let all = dims.batch * dims.heads * dims.seq;
 		let most = (SCRATCH / dims.seq).clamp(1, all);
-		let Some(scratch) = self.room(&mut kept[0], most * dims.seq) else { return };
+		let Some(scratch) = self.scratch_room(&mut kept[0], most * dims.seq) else { return };
 		let [q, k, v] = input.each_ref().map(|at| arena.at(at));
 		for first in (0..all).step_by(most) {
 			let rows = most.min(all - first);
@@ -532,7 +604,7 @@ impl Backend for OpenCl {
 		let (pairs, rows) = (dims.batch * dims.kv_heads, dims.group() * dims.seq);
 		let most = (SCRATCH / (rows * dims.seq)).clamp(1, pairs);
 		let room = most * rows * dims.seq;
-		let (Some(scratch), Some(scores)) = (self.room(&mut kept[0], room), self.room(&mut kept[1], room)) else { return };
+		let (Some(scratch), Some(scores)) = (self.scratch_room(&mut kept[0], room), self.scratch_room(&mut kept[1], room)) else { return };
 		let [q, k, v, o, d_o] = input.each_ref().map(|at| arena.at(at));
 		let [dq, dk, dv] = gradients.each_ref().map(|at| arena.at(at));
 		let kept = [Memory(scratch), Memory(scores)];
@@ -597,9 +669,11 @@ impl Backend for OpenCl {
 			return 0.0;
 		}
 		let (mut kept, groups) = (self.scratch(), values.len().div_ceil(FAN_IN));
-		let (Some(one), Some(other)) = (self.room(&mut kept[0], groups), self.room(&mut kept[1], groups)) else { return f32::NAN };
+		let (Some(one), Some(other)) = (self.scratch_room(&mut kept[0], groups), self.scratch_room(&mut kept[1], groups)) else {
+			return f32::NAN;
+		};
 		let (mut from, mut first, mut len, mut to) =
-			(arena.buffer.get(), arena.at(&values), values.len(), [one, other].into_iter().cycle());
+			(arena.buffer.buffer.get(), arena.at(&values), values.len(), [one, other].into_iter().cycle());
 		loop {
 			let Some(level) = to.next() else { return f32::NAN };
 			let sums = len.div_ceil(FAN_IN);
@@ -644,11 +718,11 @@ impl Backend for OpenCl {
 impl Arena {
 	/// Its memory.
 	pub(crate) fn handle(&self) -> cl_mem {
-		self.buffer.get()
+		self.buffer.buffer.get()
 	}
 
 	pub(crate) fn memory(&self) -> Argument {
-		Memory(self.buffer.get())
+		Memory(self.buffer.buffer.get())
 	}
 
 	/// Where an operand begins.

@@ -4,9 +4,8 @@ use crate::{
 	backend::{
 		check, existing, number,
 		Argument::{Float, Memory, Offset},
-		ITEMS, ROW, SCRATCH, SIDE,
+		Held, ITEMS, ROW, SCRATCH, SIDE,
 	},
-	handle::Handle,
 	Arena, OpenCl,
 };
 use neuroshard_compute::exec::{At, Backend, Beside, Decoding, DeviceError, Pages, Piece, PAGE_TOKENS};
@@ -16,31 +15,29 @@ use neuroshard_kernels::{
 	shape::{AttentionDims, MatDims, Start, GROUP},
 };
 use opencl3::{
-	error_codes::ClError,
-	memory::{Buffer, ClMem, CL_MEM_READ_WRITE},
+	memory::ClMem,
 	types::{cl_char, cl_mem},
 };
-use std::ptr;
 
 /// Rows in groups of 8-bit numbers.
 struct Groups {
-	values: Handle<Buffer<cl_char>>,
-	scales: Handle<Buffer<f32>>,
+	values: Held<cl_char>,
+	scales: Held<f32>,
 	/// Groups that there is room for.
 	room: usize,
 }
 
 /// What a matrix is kept as.
 enum Kept {
-	F32(Handle<Buffer<f32>>),
+	F32(Held<f32>),
 	Int8(Groups),
 }
 
-/// A matrix of weights, `[n, k]`, on a device; nothing if that failed.
+/// A matrix of weights, `[n, k]`, on a device.
 pub struct Weight {
 	n: usize,
 	k: usize,
-	kept: Option<Kept>,
+	kept: Kept,
 }
 
 /// Rows that were quantized.
@@ -49,27 +46,29 @@ pub struct Rows(Option<Groups>);
 
 /// Memory for pages.
 struct Kv {
-	buffer: Handle<Buffer<f32>>,
+	held: Held<f32>,
 	/// Elements of a page.
 	page_len: usize,
+	/// Which device it is of.
+	device: usize,
 }
 
 impl OpenCl {
 	/// Room for groups.
-	fn groups(&self, groups: usize) -> Option<Groups> {
-		Some(Groups { values: self.buffer(groups.saturating_mul(GROUP))?, scales: self.buffer(groups)?, room: groups })
+	fn groups(&self, groups: usize) -> Result<Groups, DeviceError> {
+		Ok(Groups { values: self.hold(groups.saturating_mul(GROUP))?, scales: self.hold(groups)?, room: groups })
 	}
 
 	/// Quantizes rows of `k` elements, which begin at an offset of a memory.
 	fn quantize(&self, from: cl_mem, at: u64, (rows, k): (usize, usize), into: &Groups) {
 		let groups = k.div_ceil(GROUP);
-		let memory = [Memory(from), Offset(at), Memory(into.values.get()), Memory(into.scales.get())];
+		let memory = [Memory(from), Offset(at), Memory(into.values.buffer.get()), Memory(into.scales.buffer.get())];
 		self.each("quantize_rows", rows * groups, &[&memory[..], &[number(k), number(groups)]].concat());
 	}
 
 	/// A product of rows that were quantized.
 	fn multiply_groups(&self, arena: &mut Arena, MatDims { m, n, k }: MatDims, [a, b]: [&Groups; 2], c: &At, start: Start) {
-		let memory = [a, b].map(|groups| [Memory(groups.values.get()), Memory(groups.scales.get())]).concat();
+		let memory = [a, b].map(|groups| [Memory(groups.values.buffer.get()), Memory(groups.scales.buffer.get())]).concat();
 		let shape = [number(m), number(n), number(k.div_ceil(GROUP)), existing(start)];
 		let sides = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
 		self.launch("matmul_int8", sides, Some([ITEMS, ITEMS]), &[&memory[..], &[arena.memory(), arena.at(c)], &shape].concat());
@@ -78,7 +77,8 @@ impl OpenCl {
 	/// A product of operands in the arena that are quantized first.
 	pub(crate) fn quantized_product(&self, arena: &mut Arena, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
 		let MatDims { m, n, k } = dims;
-		let (Some(left), Some(right)) = (self.groups(m * k.div_ceil(GROUP)), self.groups(n * k.div_ceil(GROUP))) else { return };
+		let groups = [m, n].map(|rows| self.groups(rows * k.div_ceil(GROUP)));
+		let [Ok(left), Ok(right)] = groups else { return self.give_up("allocate memory") };
 		for (at, rows, groups) in [(&a, m, &left), (&b, n, &right)] {
 			arena.at(at);
 			self.quantize(arena.handle(), at.start as u64, (rows, k), groups);
@@ -97,41 +97,39 @@ impl Decoding for OpenCl {
 		self.arena(len).map_err(|_| DeviceError { what: "allocate memory", code: 0 })
 	}
 
-	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Weight {
+	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Result<Weight, DeviceError> {
 		assert_eq!(values.len(), n * k, "weights");
-		let kept = self.upload(values).and_then(|buffer| match class {
-			Class::ExactF32 => Some(Kept::F32(buffer)),
+		let mut plain = self.hold(values.len())?;
+		self.fill_with(&mut plain, values);
+		let kept = match class {
+			Class::ExactF32 => Kept::F32(plain),
 			Class::ExactInt8 => {
 				let groups = self.groups(n * k.div_ceil(GROUP))?;
-				self.quantize(buffer.get(), 0, (n, k), &groups);
+				self.quantize(plain.buffer.get(), 0, (n, k), &groups);
 				// No more than one matrix is there in f32 at a time.
-				self.settled().ok()?;
-				Some(Kept::Int8(groups))
+				self.settled()?;
+				Kept::Int8(groups)
 			}
-		});
-		let bytes = match kept {
-			Some(Kept::F32(_)) => size_of_val(values),
-			Some(Kept::Int8(_)) => n * k.div_ceil(GROUP) * (GROUP + size_of::<f32>()),
-			None => 0,
 		};
-		self.keep_bytes(bytes as u64);
-		Weight { n, k, kept }
+		Ok(Weight { n, k, kept })
 	}
 
 	fn look_up(&self, arena: &mut Arena, table: &Weight, ids: &[u32], out: At) {
 		check(ids, table.n);
 		assert_eq!(out.len(), ids.len() * table.k, "rows");
-		let (Some(Kept::F32(table_at)), Some(ids)) = (&table.kept, self.upload(ids)) else { return };
-		let from = [arena.memory(), Memory(table_at.get()), Offset(0), Memory(ids.get())];
+		let (Kept::F32(plain), Some(ids)) = (&table.kept, self.upload(ids)) else { return };
+		let from = [arena.memory(), Memory(plain.buffer.get()), Offset(0), Memory(ids.get())];
 		self.each("gather", out.len(), &[&from[..], &[arena.at(&out), number(table.k)]].concat());
 	}
 
 	fn multiply(&self, arena: &mut Arena, (x, k): (At, usize), products: &[(&Weight, At)], rows: &mut Rows, start: Start) {
 		let m = x.len() / k.max(1);
-		if products.iter().any(|(weight, _)| matches!(weight.kept, Some(Kept::Int8(_)))) {
+		if products.iter().any(|(weight, _)| matches!(weight.kept, Kept::Int8(_))) {
 			let needed = m * k.div_ceil(GROUP);
 			if rows.0.as_ref().is_none_or(|groups| groups.room < needed) {
-				rows.0 = self.groups(needed);
+				rows.0 = None;
+				let Ok(groups) = self.groups(needed) else { return self.give_up("allocate memory") };
+				rows.0 = Some(groups);
 			}
 			if let Some(groups) = &rows.0 {
 				arena.at(&x);
@@ -142,12 +140,12 @@ impl Decoding for OpenCl {
 			assert!(weight.k == k && out.len() == m * weight.n, "shape");
 			let dims = MatDims { m, n: weight.n, k };
 			match (&weight.kept, &rows.0) {
-				(Some(Kept::F32(buffer)), _) => {
+				(Kept::F32(plain), _) => {
 					let left = [arena.memory(), arena.at(&x)];
-					let operands = [left[0], left[1], Memory(buffer.get()), Offset(0), arena.memory(), arena.at(out)];
+					let operands = [left[0], left[1], Memory(plain.buffer.get()), Offset(0), arena.memory(), arena.at(out)];
 					self.multiply_tiles("matmul_nt", &operands, dims, k, start);
 				}
-				(Some(Kept::Int8(groups)), Some(rows)) => self.multiply_groups(arena, dims, [rows, groups], out, start),
+				(Kept::Int8(groups), Some(rows)) => self.multiply_groups(arena, dims, [rows, groups], out, start),
 				_ => {}
 			}
 		}
@@ -164,26 +162,27 @@ impl Decoding for OpenCl {
 	}
 
 	fn pages(&self, limit: usize, len: usize) -> Pages {
-		let room = usize::try_from(self.room_for_pages()).unwrap_or(usize::MAX);
-		let most = room / (len.max(1) * size_of::<f32>());
+		let most = usize::try_from(self.room_for_buffer()).unwrap_or(usize::MAX) / (len.max(1) * size_of::<f32>());
 		// Places of tokens are counted in 32 bits.
-		let places = limit.min(most).min((1 << 31) / PAGE_TOKENS);
-		// SAFETY: the driver allocates; no pointer of ours is given.
-		let buffer: Result<Buffer<f32>, ClError> =
-			unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, (places * len).max(1), ptr::null_mut()) };
-		match buffer {
-			Ok(buffer) => Pages::on_device(u32::try_from(places).unwrap_or(0), Kv { buffer: Handle::new(buffer), page_len: len }),
-			// No text can be read then.
-			Err(_) => Pages::on_device(0, ()),
+		let mut places = limit.min(most).min((1 << 31) / PAGE_TOKENS);
+		// A driver may have less to give than it says; without any no text is read.
+		while places > 0 {
+			if let Ok(held) = self.hold(places * len) {
+				let memory = Kv { held, page_len: len, device: self.identity() };
+				return Pages::on_device(u32::try_from(places).unwrap_or(0), memory);
+			}
+			places /= 2;
 		}
+		Pages::on_device(0, ())
 	}
 
-	fn holds(&self, pages: &Pages) -> bool {
-		pages.device_memory::<Kv>().is_some() || (pages.are_on_device() && pages.limit() == 0)
+	fn holds(&self, pages: &Pages, len: usize) -> bool {
+		let own = |kv: &Kv| kv.page_len == len && kv.device == self.identity();
+		pages.device_memory().is_some_and(own) || (pages.are_on_device() && pages.limit() == 0)
 	}
 
 	fn keep(&self, arena: &Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &mut [Piece], [keys, values]: [At; 2]) {
-		let Some(Kv { buffer, page_len }) = pages.device_memory() else { return };
+		let Some(Kv { held, page_len, .. }) = pages.device_memory() else { return };
 		let per_page = u32::try_from(PAGE_TOKENS).unwrap_or(u32::MAX);
 		let places = pieces.iter().flat_map(|piece| {
 			let (first, held): (_, Vec<_>) = (piece.sequence.len(), piece.sequence.places().collect());
@@ -195,13 +194,13 @@ impl Decoding for OpenCl {
 		let places: Vec<u32> = places.collect();
 		assert_eq!(keys.len(), places.len() * dims.key_width(), "keys");
 		let Some(places) = self.upload(&places) else { return };
-		let from = [arena.memory(), arena.at(&keys), arena.at(&values), Memory(buffer.get()), Memory(places.get())];
+		let from = [arena.memory(), arena.at(&keys), arena.at(&values), Memory(held.buffer.get()), Memory(places.get())];
 		let shape = [Offset(*page_len as u64), number(layer), number(dims.kv_heads), number(dims.head_dim)];
 		self.each("keep", keys.len(), &[&from[..], &shape].concat());
 	}
 
 	fn attend(&self, arena: &mut Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &[Piece], [q, o]: [At; 2]) {
-		let Some(Kv { buffer, page_len }) = pages.device_memory() else { return };
+		let Some(Kv { held, page_len, .. }) = pages.device_memory() else { return };
 		let (mut table, mut seen, mut most): (Vec<u32>, Vec<u32>, u32) = (Vec::new(), Vec::new(), 0);
 		for piece in pieces {
 			let first = u32::try_from(table.len()).unwrap_or(u32::MAX);
@@ -217,11 +216,11 @@ impl Decoding for OpenCl {
 		let mut kept = self.scratch();
 		let share = (SCRATCH / most.max(1)).clamp(1, rows.max(1));
 		let (Some(table), Some(seen), Some(scratch)) =
-			(self.upload(&table), self.upload(&seen), self.room(&mut kept[0], share * most.max(1)))
+			(self.upload(&table), self.upload(&seen), self.scratch_room(&mut kept[0], share * most.max(1)))
 		else {
 			return;
 		};
-		let operands = [arena.memory(), arena.at(&q), arena.at(&o), Memory(buffer.get()), Memory(table.get()), Memory(seen.get())];
+		let operands = [arena.memory(), arena.at(&q), arena.at(&o), Memory(held.buffer.get()), Memory(table.get()), Memory(seen.get())];
 		for first in (0..rows).step_by(share) {
 			let at = [Memory(scratch), Offset(first as u64), number(most), Offset(*page_len as u64), number(layer)];
 			let shape = [number(dims.heads), number(dims.kv_heads), number(dims.head_dim), Float(attention_scale(dims.head_dim))];

@@ -87,6 +87,27 @@ fn layers_of_a_model_have_the_bits_of_the_cpu() {
 }
 
 #[test]
+fn what_is_held_is_given_back_and_a_device_that_is_full_is_not_lost() {
+	let (device, model) = (Arc::new(device()), &models()[0]);
+	let whole = Stage::whole(usize::try_from(model.layers).unwrap());
+	let first = inference(device.clone(), model, &whole, Class::ExactInt8);
+	let most = first.pages(usize::MAX).limit();
+	for _ in 0..3 {
+		drop(inference(device.clone(), model, &whole, Class::ExactF32));
+		assert_eq!(first.pages(usize::MAX).limit(), most);
+	}
+	// All that there is: nothing more fits beside it.
+	let all: Vec<Pages> = (0..1_000).map(|_| first.pages(usize::MAX)).take_while(|pages| pages.limit() > 0).collect();
+	assert!(!all.is_empty() && first.pages(1).limit() == 0);
+	let theta = theta_0(model, &ParamLayout::new(model).unwrap(), &[9; 32]);
+	let refused = Inference::in_class(device.clone(), model, &theta, &whole, Class::ExactF32).err();
+	assert!(matches!(refused, Some(InferenceError::Device(_))), "{refused:?}");
+	assert!(!device.is_lost());
+	drop(all);
+	inference(device, model, &whole, Class::ExactF32);
+}
+
+#[test]
 fn pages_of_another_engine_and_more_of_them_than_there_are_refused() {
 	let model = &models()[1];
 	let mut model_here = inference(Arc::new(device()), model, &Stage::whole(usize::try_from(model.layers).unwrap()), Class::ExactF32);
@@ -98,7 +119,9 @@ fn pages_of_another_engine_and_more_of_them_than_there_are_refused() {
 	};
 	assert_eq!(read(&pages, &mut text, 65), Err(InferenceError::NoPages { tokens: 65 }));
 	assert_eq!((read(&pages, &mut text, 3), pages.used()), (Ok(usize::try_from(model.vocab).unwrap()), 1));
-	// Pages that are not the device's.
+	// Pages of another model, and such that are not a device's.
+	let other = inference(Arc::new(device()), &models()[0], &Stage::whole(2), Class::ExactF32).pages(4);
+	assert_eq!(read(&other, &mut Sequence::default(), 1), Err(InferenceError::Pages));
 	assert_eq!(read(&Pages::new(8), &mut text, 1), Err(InferenceError::Pages));
 	assert_eq!(read(&Pages::new(8), &mut Sequence::default(), 1), Err(InferenceError::Pages));
 }

@@ -28,7 +28,10 @@ pub trait Decoding: Backend + Sized {
 	/// [`DeviceError`] if there is not so much memory.
 	fn memory(&self, len: usize) -> Result<Self::Memory, DeviceError>;
 	/// Keeps the weights `values`, `[n, k]`, for products of `class`.
-	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Self::Weight;
+	///
+	/// # Errors
+	/// [`DeviceError`] if there is not so much memory.
+	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Result<Self::Weight, DeviceError>;
 	/// Copies the rows `ids` of a matrix that is kept in exact f32.
 	fn look_up(&self, arena: &mut Self::Arena, table: &Self::Weight, ids: &[u32], out: At);
 	/// `out = x weight^T` of rows of `k` elements, or `out + x weight^T`, for each of `products`, whose weights are kept for the same class.
@@ -42,8 +45,8 @@ pub trait Decoding: Backend + Sized {
 	fn page_len(&self, layers: usize, dims: AttentionDims) -> usize;
 	/// Room for at most `limit` pages of `len` elements, or for as many as there is memory for.
 	fn pages(&self, limit: usize, len: usize) -> Pages;
-	/// Whether pages are of the kind that [`Decoding::pages`] gives.
-	fn holds(&self, pages: &Pages) -> bool;
+	/// Whether pages are what [`Decoding::pages`] gives for this length.
+	fn holds(&self, pages: &Pages, len: usize) -> bool;
 	/// Keeps keys and values of the tokens of the pieces, `[tokens, kv_heads * head_dim]`, of a layer.
 	fn keep(&self, arena: &Self::Arena, pages: &Pages, at: (AttentionDims, usize), pieces: &mut [Piece], rows: [At; 2]);
 	/// Attention of every token of the pieces over what its text has up to it, in a layer: see
@@ -61,8 +64,8 @@ impl Decoding for Exec {
 		Ok(Arena::new(len))
 	}
 
-	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Weight {
-		Weight::pack(self, class, n, k, values)
+	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Result<Weight, DeviceError> {
+		Ok(Weight::pack(self, class, n, k, values))
 	}
 
 	fn look_up(&self, arena: &mut [f32], table: &Weight, ids: &[u32], out: At) {
@@ -101,7 +104,7 @@ impl Decoding for Exec {
 		Pages::new(limit)
 	}
 
-	fn holds(&self, pages: &Pages) -> bool {
+	fn holds(&self, pages: &Pages, _len: usize) -> bool {
 		!pages.are_on_device()
 	}
 

@@ -304,7 +304,9 @@ impl<B: Decoding> Inference<B> {
 				false => Err(InferenceError::Parameters { expected: tensor.len(), found: values.len() }.into()),
 			}
 		};
-		let weight = |(tensor, values): (&ParamTensor, Cow<[f32]>)| backend.weight(class, tensor.rows, tensor.cols, &values);
+		let weight = |(tensor, values): (&ParamTensor, Cow<[f32]>)| {
+			backend.weight(class, tensor.rows, tensor.cols, &values).map_err(|error| E::from(InferenceError::from(error)))
+		};
 		let (mut constants, mut taken) = (Vec::new(), Taken(0));
 		let mut constant = |(_, values): (&ParamTensor, Cow<[f32]>)| {
 			let at = taken.take(values.len());
@@ -328,7 +330,7 @@ impl<B: Decoding> Inference<B> {
 				None => None,
 			};
 			// One after the other: no more than one is held unpacked.
-			let mut matrix = |tensor| values(tensor).map(weight);
+			let mut matrix = |tensor| values(tensor).and_then(weight);
 			layers.push(Layer {
 				norm1,
 				q: matrix(at.q)?,
@@ -349,7 +351,8 @@ impl<B: Decoding> Inference<B> {
 		let embedding = match stage.embedding {
 			true => {
 				let (tensor, values) = values(0)?;
-				Some(Arc::new(backend.weight(Class::ExactF32, tensor.rows, tensor.cols, &values)))
+				let table = backend.weight(Class::ExactF32, tensor.rows, tensor.cols, &values);
+				Some(Arc::new(table.map_err(InferenceError::from)?))
 			}
 			false => None,
 		};
@@ -357,7 +360,7 @@ impl<B: Decoding> Inference<B> {
 		let head = match (stage.head, own, class, &embedding) {
 			(false, ..) => None,
 			(true, None, Class::ExactF32, Some(embedding)) => Some(embedding.clone()),
-			_ => Some(Arc::new(weight(values(own.unwrap_or(0))?))),
+			_ => Some(Arc::new(weight(values(own.unwrap_or(0))?)?)),
 		};
 		let memory = backend.memory(0).map_err(InferenceError::from)?;
 		backend.settled().map_err(InferenceError::from)?;
@@ -502,7 +505,7 @@ impl<B: Decoding> Inference<B> {
 			if sequence.adapter().is_some_and(|adapter| !B::ADAPTERS || !adapter.fits(self.sizes())) {
 				return Err(InferenceError::Adapter);
 			}
-			if !self.backend.holds(pages) || !sequence.fits(pages) {
+			if !self.backend.holds(pages, self.page_len()) || !sequence.fits(pages) {
 				return Err(InferenceError::Pages);
 			}
 		}
@@ -539,9 +542,10 @@ impl<B: Decoding> Inference<B> {
 		at.end = taken.0;
 		let found = self.backend.len(self.memory.borrow());
 		if found < at.end {
-			// Half as much again, so that longer and longer passes do not each take new memory.
+			// Half as much again if there is room, so that longer and longer passes do not each take new memory.
 			self.memory = self.backend.memory(0)?;
-			self.memory = self.backend.memory(at.end.max(found + found / 2))?;
+			let more = self.backend.memory(at.end.max(found + found / 2));
+			self.memory = more.or_else(|_| self.backend.memory(at.end))?;
 			self.backend.write(self.memory.borrow_mut(), 0, &self.constants);
 		}
 		Ok(at)

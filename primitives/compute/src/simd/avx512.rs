@@ -101,6 +101,7 @@ impl Isa for Avx512 {
 	#[inline(always)]
 	unsafe fn get_or(s: &[f32], i: usize, fill: f32) -> __m512 {
 		unsafe {
+			debug_assert!(i <= s.len());
 			let (at, left) = (s.as_ptr().add(i), s.len() - i);
 			match left {
 				16.. => _mm512_loadu_ps(at),
@@ -111,6 +112,7 @@ impl Isa for Avx512 {
 	#[inline(always)]
 	unsafe fn put(s: &mut [f32], i: usize, v: __m512) {
 		unsafe {
+			debug_assert!(i <= s.len());
 			let (at, left) = (s.as_mut_ptr().add(i), s.len() - i);
 			match left {
 				16.. => _mm512_storeu_ps(at, v),
