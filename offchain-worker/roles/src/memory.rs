@@ -1,7 +1,10 @@
 //! Memory that a run takes, known from its configuration before anything of it is allocated: what does not fit would end the whole process.
 
 use super::WorkerError;
-use neuroshard_compute::{exec::StepMemory, trace};
+use neuroshard_compute::{
+	exec::{largest_quantized, StepMemory},
+	trace,
+};
 use neuroshard_graph::{plan::Plan, ConfigError, ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_types::run::RunConfig;
 
@@ -20,6 +23,9 @@ const BRIDGE_VECTORS: u64 = 2;
 const CASE_VECTORS: u64 = 5;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
 const OUTER_VECTORS: u64 = 6;
+
+/// Bytes for two numbers of operands that are quantized, with their scales, rounded up.
+const QUANTIZED_BYTES: u64 = 3;
 
 /// Memory that a run takes of whoever has to do with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,17 +65,19 @@ impl Needs {
 		let residuals = if train.leaves_residual() { RESIDUAL_VECTORS } else { 0 };
 		let overlap = if config.overlaps { OVERLAP_VECTORS } else { 0 };
 		let bridge = if config.takes_bridges() { BRIDGE_VECTORS } else { 0 };
+		let quantized = largest_quantized(model, train).saturating_mul(QUANTIZED_BYTES);
 		let beside = [deltas, residuals, overlap, bridge].into_iter().fold(TRAINING_VECTORS, u64::saturating_add);
 		Ok(Self {
 			model: model.clone(),
 			train: train.clone(),
 			steps,
 			validation,
-			beside: vectors(beside).saturating_add(blob.saturating_mul(2)).saturating_add(size(base)),
+			beside: vectors(beside).saturating_add(blob.saturating_mul(2)).saturating_add(size(base)).saturating_add(quantized),
 			case: trace::step_len(model, train)?
 				.saturating_mul(F32_BYTES)
 				.saturating_add(vectors(CASE_VECTORS.saturating_add(residuals)))
-				.saturating_add(size(base)),
+				.saturating_add(size(base))
+				.saturating_add(quantized),
 			vector,
 			blob,
 		})
@@ -146,7 +154,7 @@ mod tests {
 	use super::*;
 	use crate::participant::decide::plan::tests::training;
 	use neuroshard_training::engine::Engine;
-	use neuroshard_types::{Adapter, ModelConfig, Projections, TrainConfig, F32};
+	use neuroshard_types::{Adapter, ModelConfig, Products, Projections, TrainConfig, F32};
 
 	fn config() -> RunConfig {
 		RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config }
@@ -169,6 +177,17 @@ mod tests {
 		assert!(matches!(needs.beside_device(Some(least - 1)), Err(WorkerError::TooLittleMemory { .. })));
 		assert!(needs.participant(Some(least)).is_err());
 		needs.beside_device(None).unwrap();
+	}
+
+	#[test]
+	fn products_of_8_bits_take_their_operands_beside_all_else() {
+		let config = config();
+		let in_class =
+			|products| Needs::of(&RunConfig { train: TrainConfig { products, ..config.train.clone() }, ..config.clone() }).unwrap();
+		let [exact, int8] = [Products::F32, Products::Int8].map(in_class);
+		// 64 tokens of the widest activations, three bytes for a number of each operand.
+		let operands = 3 * u64::from(config.model.ffn) * u64::from(config.train.batch * config.train.seq_len);
+		assert_eq!((int8.beside - exact.beside, int8.case - exact.case), (operands, operands));
 	}
 
 	#[test]

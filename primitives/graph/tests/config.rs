@@ -306,13 +306,13 @@ fn layout_follows_hugging_face_and_counts_every_parameter() {
 }
 
 #[test]
-fn a_training_of_before_is_encoded_as_before_with_three_zeros_behind() {
+fn a_training_of_before_is_encoded_as_before_with_four_zeros_behind() {
 	let train = tiny_train();
-	// Mask, adapter, products.
+	// Mask, adapter, products, optimizer.
 	let encoded = train.encode();
-	assert_eq!(encoded[encoded.len() - 3..], [0; 3]);
+	assert_eq!(encoded[encoded.len() - 4..], [0; 4]);
 	let int8 = TrainConfig { products: Products::Int8, ..train.clone() };
-	assert_eq!(int8.encode(), [&encoded[..encoded.len() - 1], &[1]].concat());
+	assert_eq!(int8.encode(), [&encoded[..encoded.len() - 2], &[1, 0]].concat());
 }
 
 #[test]

@@ -8,7 +8,10 @@ pub mod autograd;
 
 use arena::ArenaTensor;
 use neuroshard_compute::{
-	exec::{Backend, Exec, ExecError, Profile, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError, Validator},
+	exec::{
+		largest_quantized, Backend, Exec, ExecError, Profile, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError,
+		Validator,
+	},
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 };
 use neuroshard_graph::{plan::Plan, Hash, ModelConfig, ParamLayout, TrainConfig};
@@ -167,7 +170,9 @@ impl Engine {
 				let backend = Arc::new(OpenCl::new(number, exec.clone())?);
 				backend.verify()?;
 				let (seq, group) = (u64::from(train.seq_len), u64::from(model.heads / model.kv_heads.max(1)));
-				let scores = group.saturating_mul(seq).saturating_mul(seq);
+				// A block of 1,024 numbers of 8 bits, and its scale, are 257 of 32.
+				let quantized = largest_quantized(model, train).div_ceil(1_024).saturating_mul(257);
+				let scores = group.saturating_mul(seq).saturating_mul(seq).max(quantized);
 				let validation = Plan::validation(model, train).map_err(SetupError::from)?.arena_len();
 				let fits = |memory: &StepMemory| {
 					let bytes = memory.arena_len(model, train).map(|len| len.max(validation).saturating_mul(4));

@@ -2,7 +2,7 @@
 
 use super::SetupError;
 use neuroshard_graph::{
-	config::{ConfigError, ModelConfig, TrainConfig},
+	config::{ConfigError, ModelConfig, Products, TrainConfig},
 	layout::ParamLayout,
 	plan::{Plan, ALIGNMENT},
 };
@@ -130,6 +130,15 @@ impl Accumulated {
 			Later::All(first, all) => first + (gradient.start - all),
 		};
 		first..first + gradient.len()
+	}
+}
+
+/// Numbers of the largest operand that is quantized for products of a step; 0 where none is.
+pub fn largest_quantized(model: &ModelConfig, train: &TrainConfig) -> u64 {
+	let widest = u64::from(model.ffn.max(model.q_dim()).max(model.dim));
+	match train.products {
+		Products::F32 => 0,
+		Products::Int8 => widest.saturating_mul(train.tokens_per_step()).max(widest.saturating_mul(model.dim.into())),
 	}
 }
 

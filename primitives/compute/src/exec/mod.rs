@@ -26,7 +26,7 @@ pub use decoding::Decoding;
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights_of, blocks};
-pub use memory::StepMemory;
+pub use memory::{largest_quantized, StepMemory};
 pub use outer::{aggregate, outer_step, take_outer_step};
 pub use profile::{Profile, Spent};
 pub use trainer::{StepOutcome, Trainer};
