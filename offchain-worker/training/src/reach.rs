@@ -97,10 +97,10 @@ const SIDE: f64 = 32.0;
 mod tests {
 	use super::*;
 	use crate::checkpoint::Header;
-	use neuroshard_graph::resume::muon;
+	use neuroshard_graph::resume::{adamw, muon};
 	use neuroshard_kernels::{
 		scalar,
-		schedule::{bias_correction, complement, decay_factor},
+		schedule::decay_factor,
 		shape::{AdamW, MatDims, Start},
 	};
 	use neuroshard_types::{Aggregator, ModelConfig, F32, H256};
@@ -117,19 +117,7 @@ mod tests {
 
 	/// AdamW's scalars at the peak learning rate, in step `t` from 1.
 	fn adamw_at(train: &TrainConfig, t: u64) -> AdamW {
-		let (beta1, beta2) = (train.beta1.get(), train.beta2.get());
-		AdamW {
-			lr: train.lr.get(),
-			beta1,
-			complement1: complement(beta1),
-			beta2,
-			complement2: complement(beta2),
-			correction1: bias_correction(beta1, t),
-			correction2: bias_correction(beta2, t),
-			eps: train.eps.get(),
-			decay: decay_factor(train.lr.get(), train.weight_decay.get()),
-			clip: 1.0,
-		}
+		AdamW { lr: train.lr.get(), decay: decay_factor(train.lr.get(), train.weight_decay.get()), ..adamw(train, 0, t) }
 	}
 
 	fn config(steps: usize, [lr, beta1, beta2, eps, weight_decay]: [f32; 5]) -> TrainConfig {

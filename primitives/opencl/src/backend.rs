@@ -98,7 +98,7 @@ pub struct OpenCl {
 	scratch: Mutex<[Room; 2]>,
 	queue: Handle<CommandQueue>,
 	program: Handle<Program>,
-	pub(crate) context: Handle<Context>,
+	context: Handle<Context>,
 }
 
 /// An argument of a kernel.
@@ -181,8 +181,8 @@ impl OpenCl {
 	/// Whether the device has room for an arena of so many bytes, and beside it for attention of which a key head has so many `scores` in a sequence, and for
 	/// a sixteenth of all for the rest.
 	pub fn has_room(&self, bytes: u64, scores: u64) -> bool {
-		let kept = scores.max(SCRATCH as u64).saturating_mul(2 * size_of::<f32>() as u64);
-		bytes <= self.largest_buffer && bytes.saturating_add(kept).saturating_add(self.memory / 16) <= self.memory
+		let beyond = scores.saturating_sub(SCRATCH as u64).saturating_mul(2 * size_of::<f32>() as u64);
+		bytes <= self.largest_buffer && bytes.saturating_add(beyond) <= self.room()
 	}
 
 	/// Bytes that can be held beside what is held now, attention and a sixteenth for the rest.
@@ -221,18 +221,18 @@ impl OpenCl {
 	}
 
 	/// Gives up, for want of memory in the middle of an operator.
-	pub(crate) fn give_up(&self, what: &'static str) {
-		self.attempt::<()>(what, |_| Err(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
+	pub(crate) fn give_up(&self) {
+		self.attempt::<()>("allocate memory", |_| Err(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
 	}
 
-	/// Writes `values` to the beginning of a memory.
-	pub(crate) fn fill_with<T>(&self, memory: &mut Held<T>, values: &[T]) {
+	/// Writes `values` to a memory from value `first` on.
+	pub(crate) fn write_to<T>(&self, memory: &mut Held<T>, first: usize, values: &[T]) {
 		if values.is_empty() {
 			return;
 		}
 		self.attempt("write to its memory", |used| {
-			// SAFETY: the call returns when all has been copied; the memory was taken for so many values.
-			let event = unsafe { self.queue.enqueue_write_buffer(&mut memory.buffer, CL_BLOCKING, 0, values, &[])? };
+			// SAFETY: the call returns when all has been copied; what is beyond the memory is refused by the driver.
+			let event = unsafe { self.queue.enqueue_write_buffer(&mut memory.buffer, CL_BLOCKING, first * size_of::<T>(), values, &[])? };
 			used.commands.push(("write to its memory", Handle::new(event)));
 			Ok(())
 		});
@@ -264,16 +264,23 @@ impl OpenCl {
 	/// [`OpenClError::Memory`], [`OpenClError::Driver`].
 	pub fn arena(&self, len: usize) -> Result<Arena, OpenClError> {
 		let needed = len.saturating_mul(size_of::<f32>()) as u64;
-		let most = self.largest_buffer.min(self.room());
+		let most = self.room_for_buffer();
 		if needed > most {
 			return Err(OpenClError::Memory { name: self.name.clone(), most, needed });
 		}
 		let failed =
 			|error: DeviceError| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() };
-		let mut arena = Arena { buffer: self.hold(len).map_err(failed)?, len };
+		self.zeros(len).map_err(failed)
+	}
+
+	/// The same.
+	///
+	/// # Errors
+	/// [`DeviceError`].
+	pub(crate) fn zeros(&self, len: usize) -> Result<Arena, DeviceError> {
+		let mut arena = Arena { buffer: self.hold(len)?, len };
 		self.fill(&mut arena, 0..len, 0.0);
-		let settled = self.settled();
-		settled.map_err(|error| OpenClError::Driver { name: self.name.clone(), what: "allocate memory", reason: error.to_string() })?;
+		self.settled()?;
 		Ok(arena)
 	}
 
@@ -374,18 +381,13 @@ impl OpenCl {
 		self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
 	}
 
-	/// Memory for `len` values, at least one.
-	pub(crate) fn buffer<T>(&self, len: usize) -> Option<Handle<Buffer<T>>> {
-		// SAFETY: the driver allocates; no pointer of ours is given.
-		let made = |_: &mut Used| unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) };
-		self.attempt("allocate memory", made).map(Handle::new)
-	}
-
 	/// Room for `len` numbers in a part of that.
 	pub(crate) fn scratch_room(&self, room: &mut Room, len: usize) -> Option<cl_mem> {
 		if room.as_ref().is_none_or(|(_, found)| *found < len) {
 			*room = None;
-			*room = Some((self.buffer(len)?, len));
+			// SAFETY: the driver allocates; no pointer of ours is given.
+			let made = |_: &mut Used| unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, len.max(1), ptr::null_mut()) };
+			*room = Some((self.attempt("allocate memory", made).map(Handle::new)?, len));
 		}
 		room.as_ref().map(|(buffer, _)| buffer.get())
 	}
@@ -450,16 +452,7 @@ impl Backend for OpenCl {
 
 	fn write(&self, arena: &mut Arena, first: usize, values: &[f32]) {
 		assert!(values.len() <= arena.len && first <= arena.len - values.len(), "operand");
-		if values.is_empty() {
-			return;
-		}
-		self.attempt("write to its memory", |used| {
-			let at = first * size_of::<f32>();
-			// SAFETY: the call returns when all has been copied.
-			let event = unsafe { self.queue.enqueue_write_buffer(&mut arena.buffer.buffer, CL_BLOCKING, at, values, &[])? };
-			used.commands.push(("write to its memory", Handle::new(event)));
-			Ok(())
-		});
+		self.write_to(&mut arena.buffer, first, values);
 	}
 
 	fn fill(&self, arena: &mut Arena, at: At, value: f32) {
@@ -716,11 +709,6 @@ impl Backend for OpenCl {
 }
 
 impl Arena {
-	/// Its memory.
-	pub(crate) fn handle(&self) -> cl_mem {
-		self.buffer.buffer.get()
-	}
-
 	pub(crate) fn memory(&self) -> Argument {
 		Memory(self.buffer.buffer.get())
 	}

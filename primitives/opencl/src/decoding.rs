@@ -3,20 +3,21 @@
 use crate::{
 	backend::{
 		check, existing, number,
-		Argument::{Float, Memory, Offset},
+		Argument::{self, Float, Memory, Offset},
 		Held, ITEMS, ROW, SCRATCH, SIDE,
 	},
+	handle::Handle,
 	Arena, OpenCl,
 };
-use neuroshard_compute::exec::{At, Backend, Beside, Decoding, DeviceError, Pages, Piece, PAGE_TOKENS};
+use neuroshard_compute::exec::{At, Backend, Beside, Decoding, DeviceError, Pages, Piece, Tokens, PAGE_TOKENS};
 use neuroshard_graph::{config::Projection, Class};
 use neuroshard_kernels::{
 	schedule::attention_scale,
 	shape::{AttentionDims, MatDims, Start, GROUP},
 };
 use opencl3::{
-	memory::ClMem,
-	types::{cl_char, cl_mem},
+	memory::{Buffer, ClMem},
+	types::cl_char,
 };
 
 /// Rows in groups of 8-bit numbers.
@@ -44,6 +45,19 @@ pub struct Weight {
 #[derive(Default)]
 pub struct Rows(Option<Groups>);
 
+/// Where the tokens of a pass are in pages; nothing if that failed, or there is no token.
+pub struct Places {
+	/// The place of each token, counted through all pages.
+	tokens: Option<Handle<Buffer<u32>>>,
+	/// The pages of all texts, one after the other.
+	pages: Option<Handle<Buffer<u32>>>,
+	/// Of each token, where the pages of its text begin in these, and how many tokens it sees.
+	seen: Option<Handle<Buffer<u32>>>,
+	/// Tokens of the pass, and that the one that sees most sees.
+	rows: usize,
+	most: usize,
+}
+
 /// Memory for pages.
 struct Kv {
 	held: Held<f32>,
@@ -59,10 +73,10 @@ impl OpenCl {
 		Ok(Groups { values: self.hold(groups.saturating_mul(GROUP))?, scales: self.hold(groups)?, room: groups })
 	}
 
-	/// Quantizes rows of `k` elements, which begin at an offset of a memory.
-	fn quantize(&self, from: cl_mem, at: u64, (rows, k): (usize, usize), into: &Groups) {
+	/// Quantizes rows of `k` elements, of a memory from an offset on.
+	fn quantize(&self, [from, at]: [Argument; 2], (rows, k): (usize, usize), into: &Groups) {
 		let groups = k.div_ceil(GROUP);
-		let memory = [Memory(from), Offset(at), Memory(into.values.buffer.get()), Memory(into.scales.buffer.get())];
+		let memory = [from, at, Memory(into.values.buffer.get()), Memory(into.scales.buffer.get())];
 		self.each("quantize_rows", rows * groups, &[&memory[..], &[number(k), number(groups)]].concat());
 	}
 
@@ -78,10 +92,9 @@ impl OpenCl {
 	pub(crate) fn quantized_product(&self, arena: &mut Arena, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
 		let MatDims { m, n, k } = dims;
 		let groups = [m, n].map(|rows| self.groups(rows * k.div_ceil(GROUP)));
-		let [Ok(left), Ok(right)] = groups else { return self.give_up("allocate memory") };
+		let [Ok(left), Ok(right)] = groups else { return self.give_up() };
 		for (at, rows, groups) in [(&a, m, &left), (&b, n, &right)] {
-			arena.at(at);
-			self.quantize(arena.handle(), at.start as u64, (rows, k), groups);
+			self.quantize([arena.memory(), arena.at(at)], (rows, k), groups);
 		}
 		self.multiply_groups(arena, dims, [&left, &right], &c, start);
 	}
@@ -91,21 +104,22 @@ impl Decoding for OpenCl {
 	type Memory = Arena;
 	type Weight = Weight;
 	type Rows = Rows;
+	type Places = Places;
 	const ADAPTERS: bool = false;
 
 	fn memory(&self, len: usize) -> Result<Arena, DeviceError> {
-		self.arena(len).map_err(|_| DeviceError { what: "allocate memory", code: 0 })
+		self.zeros(len)
 	}
 
 	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Result<Weight, DeviceError> {
 		assert_eq!(values.len(), n * k, "weights");
 		let mut plain = self.hold(values.len())?;
-		self.fill_with(&mut plain, values);
+		self.write_to(&mut plain, 0, values);
 		let kept = match class {
 			Class::ExactF32 => Kept::F32(plain),
 			Class::ExactInt8 => {
 				let groups = self.groups(n * k.div_ceil(GROUP))?;
-				self.quantize(plain.buffer.get(), 0, (n, k), &groups);
+				self.quantize([Memory(plain.buffer.get()), Offset(0)], (n, k), &groups);
 				// No more than one matrix is there in f32 at a time.
 				self.settled()?;
 				Kept::Int8(groups)
@@ -128,12 +142,11 @@ impl Decoding for OpenCl {
 			let needed = m * k.div_ceil(GROUP);
 			if rows.0.as_ref().is_none_or(|groups| groups.room < needed) {
 				rows.0 = None;
-				let Ok(groups) = self.groups(needed) else { return self.give_up("allocate memory") };
+				let Ok(groups) = self.groups(needed) else { return self.give_up() };
 				rows.0 = Some(groups);
 			}
 			if let Some(groups) = &rows.0 {
-				arena.at(&x);
-				self.quantize(arena.handle(), x.start as u64, (m, k), groups);
+				self.quantize([arena.memory(), arena.at(&x)], (m, k), groups);
 			}
 		}
 		for (weight, out) in products {
@@ -181,45 +194,39 @@ impl Decoding for OpenCl {
 		pages.device_memory().is_some_and(own) || (pages.are_on_device() && pages.limit() == 0)
 	}
 
-	fn keep(&self, arena: &Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &mut [Piece], [keys, values]: [At; 2]) {
-		let Some(Kv { held, page_len, .. }) = pages.device_memory() else { return };
-		let per_page = u32::try_from(PAGE_TOKENS).unwrap_or(u32::MAX);
-		let places = pieces.iter().flat_map(|piece| {
-			let (first, held): (_, Vec<_>) = (piece.sequence.len(), piece.sequence.places().collect());
-			(first..first + piece.tokens.len()).map(move |token| {
-				let page = held.get(token / PAGE_TOKENS).copied().flatten().unwrap_or(0);
-				page * per_page + u32::try_from(token % PAGE_TOKENS).unwrap_or(0)
-			})
-		});
-		let places: Vec<u32> = places.collect();
-		assert_eq!(keys.len(), places.len() * dims.key_width(), "keys");
-		let Some(places) = self.upload(&places) else { return };
+	fn places(&self, pieces: &[Piece]) -> Places {
+		let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+		let (mut tokens, mut pages, mut seen, mut most) = (Vec::new(), Vec::new(), Vec::new(), 0);
+		for piece in pieces {
+			let begin = pages.len();
+			pages.extend(piece.sequence.places().map(Option::unwrap_or_default));
+			let end = piece.sequence.len() + piece.tokens.len();
+			for token in piece.sequence.len()..end {
+				let page = pages.get(begin + token / PAGE_TOKENS).copied().unwrap_or(0);
+				tokens.push(page * number(PAGE_TOKENS) + number(token % PAGE_TOKENS));
+				seen.extend([number(begin), number(token + 1)]);
+			}
+			most = most.max(end);
+		}
+		Places { rows: tokens.len(), most, tokens: self.upload(&tokens), pages: self.upload(&pages), seen: self.upload(&seen) }
+	}
+
+	fn keep(&self, arena: &Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), tokens: Tokens<Self>, [keys, values]: [At; 2]) {
+		let (Some(Kv { held, page_len, .. }), Some(places)) = (pages.device_memory(), &tokens.places.tokens) else { return };
+		assert_eq!(keys.len(), tokens.places.rows * dims.key_width(), "keys");
 		let from = [arena.memory(), arena.at(&keys), arena.at(&values), Memory(held.buffer.get()), Memory(places.get())];
 		let shape = [Offset(*page_len as u64), number(layer), number(dims.kv_heads), number(dims.head_dim)];
 		self.each("keep", keys.len(), &[&from[..], &shape].concat());
 	}
 
-	fn attend(&self, arena: &mut Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &[Piece], [q, o]: [At; 2]) {
-		let Some(Kv { held, page_len, .. }) = pages.device_memory() else { return };
-		let (mut table, mut seen, mut most): (Vec<u32>, Vec<u32>, u32) = (Vec::new(), Vec::new(), 0);
-		for piece in pieces {
-			let first = u32::try_from(table.len()).unwrap_or(u32::MAX);
-			table.extend(piece.sequence.places().map(Option::unwrap_or_default));
-			for token in piece.sequence.len()..piece.sequence.len() + piece.tokens.len() {
-				let keys = u32::try_from(token + 1).unwrap_or(u32::MAX);
-				seen.extend([first, keys]);
-				most = most.max(keys);
-			}
-		}
-		let (rows, most) = (seen.len() / 2 * dims.heads, usize::try_from(most).unwrap_or(usize::MAX));
+	fn attend(&self, arena: &mut Arena, pages: &Pages, (dims, layer): (AttentionDims, usize), tokens: Tokens<Self>, [q, o]: [At; 2]) {
+		let Places { pages: table, seen, rows, most, .. } = tokens.places;
+		let (Some(Kv { held, page_len, .. }), Some(table), Some(seen)) = (pages.device_memory(), table, seen) else { return };
+		let (rows, most) = (rows * dims.heads, *most);
 		assert!(q.len() == rows * dims.head_dim && o.len() == q.len(), "queries");
 		let mut kept = self.scratch();
 		let share = (SCRATCH / most.max(1)).clamp(1, rows.max(1));
-		let (Some(table), Some(seen), Some(scratch)) =
-			(self.upload(&table), self.upload(&seen), self.scratch_room(&mut kept[0], share * most.max(1)))
-		else {
-			return;
-		};
+		let Some(scratch) = self.scratch_room(&mut kept[0], share * most) else { return };
 		let operands = [arena.memory(), arena.at(&q), arena.at(&o), Memory(held.buffer.get()), Memory(table.get()), Memory(seen.get())];
 		for first in (0..rows).step_by(share) {
 			let at = [Memory(scratch), Offset(first as u64), number(most), Offset(*page_len as u64), number(layer)];

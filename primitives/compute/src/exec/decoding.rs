@@ -11,6 +11,14 @@ use neuroshard_graph::{class::Class, config::Projection};
 use neuroshard_kernels::shape::{AttentionDims, Start};
 use std::borrow::BorrowMut;
 
+/// The tokens of a pass.
+pub struct Tokens<'a, 'b, B: Decoding> {
+	/// The pieces that they come in.
+	pub pieces: &'a mut [Piece<'b>],
+	/// Where they are in pages: see [`Decoding::places`].
+	pub places: &'a B::Places,
+}
+
 /// Executes what a model that answers needs: products with weights that stay, and attention over keys and values in pages.
 pub trait Decoding: Backend + Sized {
 	/// An arena that it owns.
@@ -19,6 +27,8 @@ pub trait Decoding: Backend + Sized {
 	type Weight;
 	/// What is made of rows for the products of a class, in memory that is used again and again.
 	type Rows: Default;
+	/// Where the tokens of a pass are in pages, as keys and values of every layer are kept and read.
+	type Places;
 	/// Whether texts can be read beside adapters.
 	const ADAPTERS: bool;
 
@@ -47,17 +57,20 @@ pub trait Decoding: Backend + Sized {
 	fn pages(&self, limit: usize, len: usize) -> Pages;
 	/// Whether pages are what [`Decoding::pages`] gives for this length.
 	fn holds(&self, pages: &Pages, len: usize) -> bool;
-	/// Keeps keys and values of the tokens of the pieces, `[tokens, kv_heads * head_dim]`, of a layer.
-	fn keep(&self, arena: &Self::Arena, pages: &Pages, at: (AttentionDims, usize), pieces: &mut [Piece], rows: [At; 2]);
-	/// Attention of every token of the pieces over what its text has up to it, in a layer: see
+	/// Where the tokens of the pieces are, which have the pages for them.
+	fn places(&self, pieces: &[Piece]) -> Self::Places;
+	/// Keeps keys and values of the tokens, `[tokens, kv_heads * head_dim]`, of a layer.
+	fn keep(&self, arena: &Self::Arena, pages: &Pages, at: (AttentionDims, usize), tokens: Tokens<Self>, rows: [At; 2]);
+	/// Attention of every token over what its text has up to it, in a layer: see
 	/// [`neuroshard_kernels::scalar::attention_decode`]. Queries and outputs are `[tokens, heads * head_dim]`.
-	fn attend(&self, arena: &mut Self::Arena, pages: &Pages, at: (AttentionDims, usize), pieces: &[Piece], rows: [At; 2]);
+	fn attend(&self, arena: &mut Self::Arena, pages: &Pages, at: (AttentionDims, usize), tokens: Tokens<Self>, rows: [At; 2]);
 }
 
 impl Decoding for Exec {
 	type Memory = Arena;
 	type Weight = Weight;
 	type Rows = Quantized;
+	type Places = ();
 	const ADAPTERS: bool = true;
 
 	fn memory(&self, len: usize) -> Result<Arena, DeviceError> {
@@ -108,10 +121,12 @@ impl Decoding for Exec {
 		!pages.are_on_device()
 	}
 
-	fn keep(&self, arena: &[f32], _pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &mut [Piece], [keys, values]: [At; 2]) {
+	fn places(&self, _pieces: &[Piece]) {}
+
+	fn keep(&self, arena: &[f32], _pages: &Pages, (dims, layer): (AttentionDims, usize), tokens: Tokens<Self>, [keys, values]: [At; 2]) {
 		let width = dims.key_width();
 		let mut rows = arena[keys].chunks_exact(width).zip(arena[values].chunks_exact(width));
-		for piece in pieces {
+		for piece in tokens.pieces {
 			let first = piece.sequence.len();
 			for (position, (keys, values)) in (first..first + piece.tokens.len()).zip(&mut rows) {
 				if let Some(page) = piece.sequence.page_mut(position) {
@@ -121,7 +136,8 @@ impl Decoding for Exec {
 		}
 	}
 
-	fn attend(&self, arena: &mut [f32], _pages: &Pages, (dims, layer): (AttentionDims, usize), pieces: &[Piece], rows: [At; 2]) {
+	fn attend(&self, arena: &mut [f32], _pages: &Pages, (dims, layer): (AttentionDims, usize), tokens: Tokens<Self>, rows: [At; 2]) {
+		let pieces = tokens.pieces;
 		let texts: Vec<Vec<&[f32]>> = pieces.iter().map(|piece| Sequence::pages(piece.sequence)).collect();
 		let seen = pieces.iter().zip(&texts).flat_map(|(piece, pages)| {
 			let first = piece.sequence.len() + 1;

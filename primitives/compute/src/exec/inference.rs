@@ -5,7 +5,7 @@
 
 use super::{
 	beside::{Beside, Sizes},
-	decoding::Decoding,
+	decoding::{Decoding, Tokens},
 	kv_pages::{Pages, Sequence},
 	At, DeviceError, Exec, SetupError,
 };
@@ -467,9 +467,11 @@ impl<B: Decoding> Inference<B> {
 			(Input::Rows(rows), _) => self.backend.write(self.memory.borrow_mut(), at.x.start, rows),
 			_ => {}
 		}
+		let places = self.backend.places(pieces);
 		let mut beside = Beside::new(pieces);
 		for layer in 0..self.layers.len() {
-			self.layer(layer, &at, (pages, &mut *pieces), &mut beside, &tables);
+			let tokens = Tokens { pieces: &mut *pieces, places: &places };
+			self.layer(layer, &at, (pages, tokens), &mut beside, &tables);
 		}
 		let came = match output {
 			Output::Rows => at.x,
@@ -559,7 +561,7 @@ impl<B: Decoding> Inference<B> {
 		[rows(&self.cos), rows(&self.sin)].map(|table| self.backend.table(table))
 	}
 
-	fn layer(&mut self, index: usize, at: &Places, (pages, pieces): (&Pages, &mut [Piece]), beside: &mut Beside, tables: &[B::Table; 2]) {
+	fn layer(&mut self, index: usize, at: &Places, (pages, tokens): (&Pages, Tokens<B>), beside: &mut Beside, tables: &[B::Table; 2]) {
 		let (backend, dims, dim) = (&*self.backend, self.dims, self.dim);
 		let Layer { norm1, q: wq, k: wk, v: wv, biases, head_norms, o: wo, norm2, gate: w_gate, up: w_up, down } = &self.layers[index];
 		let (arena, quantized) = (self.memory.borrow_mut(), &mut self.rows);
@@ -586,8 +588,9 @@ impl<B: Decoding> Inference<B> {
 		}
 		backend.rope(arena, rope(dims.heads), copied(q), tables, false);
 		backend.rope(arena, rope(dims.kv_heads), copied(k), tables, false);
-		backend.keep(arena, pages, (dims, index), pieces, [copied(k), copied(v)]);
-		backend.attend(arena, pages, (dims, index), pieces, [copied(q), copied(o)]);
+		let Tokens { pieces, places } = tokens;
+		backend.keep(arena, pages, (dims, index), Tokens { pieces: &mut *pieces, places }, [copied(k), copied(v)]);
+		backend.attend(arena, pages, (dims, index), Tokens { pieces, places }, [copied(q), copied(o)]);
 		backend.multiply(arena, (copied(o), dims.query_width()), &[(wo, copied(x))], quantized, Start::Existing);
 		backend.add_beside(arena, beside, (index, Projection::O), copied(o), copied(x));
 		backend.rms_stats(arena, copied(x), dim, self.eps, copied(r));

@@ -22,7 +22,7 @@ pub use arena::Arena;
 pub use backend::{At, Backend, DeviceError, RmsInput};
 pub use beside::{Beside, PackedAdapter};
 pub use code::{add_residual, decode_delta, decode_vector, encode_vector, CodeError};
-pub use decoding::Decoding;
+pub use decoding::{Decoding, Tokens};
 pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Wanted};
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights_of, blocks};

@@ -9,7 +9,7 @@ use crate::simd::{
 use neuroshard_kernels::shape::{MatDims, Start, GROUP};
 
 /// Rows that are multiplied at a time, so that they stay in a cache beside the weights.
-const ROWS: usize = 192;
+pub(super) const ROWS: usize = 192;
 
 /// A matrix `[n, k]` of weights, quantized in groups of 32 along `k` and packed: 9 bytes for 8 weights.
 pub struct PackedInt8 {

@@ -1,6 +1,6 @@
 //! Products of training in exact int8: both operands are quantized block by block and packed, then multiplied as those of answers are.
 
-use super::{share, Exec, Parts};
+use super::{int8::ROWS, share, Exec, Parts};
 use crate::{
 	pool::lock,
 	simd::{
@@ -10,10 +10,7 @@ use crate::{
 		LANES,
 	},
 };
-use neuroshard_kernels::shape::{MatDims, Start, SEGMENT, TILE};
-
-/// Rows that are multiplied at a time, so that they stay in a cache beside some columns.
-const ROWS: usize = 192;
+use neuroshard_kernels::shape::{MatDims, Start, TILE};
 
 /// Where the numbers of an operand are, and how they are lines.
 type Source = (*const f32, usize, Lines);
@@ -67,19 +64,10 @@ impl Exec {
 	fn segments(&self, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start, kept: Kept) {
 		dims.check(a, b, c);
 		let MatDims { m, n, k } = dims;
-		let segment = |first: usize, c: &mut [f32], start: Start| {
-			let end = k.min(first + SEGMENT);
-			let (a, b) = ((&a[first * m..end * m], Lines::Columns(m)), (&b[first * n..end * n], Lines::Columns(n)));
-			self.blocks(MatDims { k: end - first, ..dims }, a, b, c, start, kept);
-		};
-		segment(0, c, start);
-		if k > SEGMENT {
-			let mut later = vec![0.0; c.len()];
-			for first in (SEGMENT..k).step_by(SEGMENT) {
-				segment(first, &mut later, Start::Zero);
-				self.add_assign(c, &later);
-			}
-		}
+		self.in_segments(k, c, start, |at, c, start| {
+			let (a, b) = ((&a[at.start * m..at.end * m], Lines::Columns(m)), (&b[at.start * n..at.end * n], Lines::Columns(n)));
+			self.blocks(MatDims { k: at.len(), ..dims }, a, b, c, start, kept);
+		});
 	}
 
 	/// `c = a b`, or `c + a b`, where the lines of both are chains.

@@ -24,16 +24,19 @@ impl Exec {
 	/// As [`neuroshard_kernels::scalar::matmul_tn`].
 	pub fn matmul_tn(&self, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start) {
 		dims.check(a, b, c);
-		let segment = |first: usize, c: &mut [f32], start: Start| {
-			let k = SEGMENT.min(dims.k - first);
-			let (a, b) = (Operand::new(a, first * dims.m, dims.m, false), Operand::new(b, first * dims.n, dims.n, false));
-			self.product(MatDims { k, ..dims }, a, b, c, start);
-		};
-		segment(0, c, start);
-		if dims.k > SEGMENT {
+		self.in_segments(dims.k, c, start, |at, c, start| {
+			let (a, b) = (Operand::new(a, at.start * dims.m, dims.m, false), Operand::new(b, at.start * dims.n, dims.n, false));
+			self.product(MatDims { k: at.len(), ..dims }, a, b, c, start);
+		});
+	}
+
+	/// A product whose chains have `k` elements, in segments: the first goes on from `start`, and each later one, from zero, is added.
+	pub(super) fn in_segments(&self, k: usize, c: &mut [f32], start: Start, product: impl Fn(Range<usize>, &mut [f32], Start)) {
+		product(0..k.min(SEGMENT), c, start);
+		if k > SEGMENT {
 			let mut later = vec![0.0; c.len()];
-			for first in (SEGMENT..dims.k).step_by(SEGMENT) {
-				segment(first, &mut later, Start::Zero);
+			for first in (SEGMENT..k).step_by(SEGMENT) {
+				product(first..k.min(first + SEGMENT), &mut later, Start::Zero);
 				self.add_assign(c, &later);
 			}
 		}

@@ -18,6 +18,18 @@ pub(crate) enum Lines {
 	Columns(usize),
 }
 
+impl Lines {
+	/// Lines of `x` from line `first` on, 32 of them at most.
+	#[inline(always)]
+	fn from(self, x: &[f32], first: usize) -> usize {
+		let all = match self {
+			Self::Rows(cols) => x.len() / cols,
+			Self::Columns(cols) => cols,
+		};
+		(all - first).min(TILE)
+	}
+}
+
 /// Quads of a block's lines: neighbours of each line four by four, lowest byte first.
 type Quads = [[u32; TILE]; TILE / QUAD];
 
@@ -73,11 +85,7 @@ kernels! {
 	/// Quantizes up to 32 lines of the left operand, from line `first` on, a multiple of 32, into the groups of `out`.
 	#[allow(unused_unsafe, reason = "what is written for one block is compiled for each instruction set as it is")]
 	fn left<I>(x: &[f32], lines: Lines, first: usize, out: &mut [Activations]) {
-		let count = match lines {
-			Lines::Rows(cols) => x.len() / cols - first,
-			Lines::Columns(cols) => cols - first,
-		}
-		.min(TILE);
+		let count = lines.from(x, first);
 		let groups = out.len() / count;
 		for at in 0..groups {
 			let Square { mut values, scale } = of_lines(x, lines, first, at);
@@ -98,11 +106,7 @@ kernels! {
 	/// The same of the right operand, into panels of 16 lines.
 	#[allow(unused_unsafe, reason = "what is written for one block is compiled for each instruction set as it is")]
 	fn right<I>(x: &[f32], lines: Lines, first: usize, out: &mut [Block]) {
-		let count = match lines {
-			Lines::Rows(cols) => x.len() / cols - first,
-			Lines::Columns(cols) => cols - first,
-		}
-		.min(TILE);
+		let count = lines.from(x, first);
 		let groups = out.len() / count.div_ceil(LANES);
 		for at in 0..groups {
 			let Square { values, scale } = of_lines(x, lines, first, at);
