@@ -18,7 +18,8 @@ export async function train(chain) {
 	const dataset = await api.query.Dataset.NextId.getValue(BEST);
 	const run = await api.query.Training.NextRun.getValue(BEST);
 	const model = { ...RUN.model, family: Enum("Llama"), head_dim: undefined, rope_scaling: Enum("None") };
-	const config = { ...RUN, dataset, model, train: { ...RUN.train, aggregator: Enum("Mean") }, start: Enum("Seed") };
+	const train = { ...RUN.train, aggregator: Enum("Mean"), products: Enum("F32"), optimizer: Enum("AdamW") };
+	const config = { ...RUN, dataset, model, train, start: Enum("Seed") };
 	const sponsored = [
 		Dataset.propose({ manifest: MANIFEST }),
 		Dataset.activate({ id: dataset }),

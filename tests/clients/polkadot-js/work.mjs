@@ -26,7 +26,8 @@ export async function train(chain) {
 	const dataset = await api.query.dataset.nextId();
 	const run = await api.query.training.nextRun();
 	const model = { ...RUN.model, family: "Llama", head_dim: null, rope_scaling: "None" };
-	const config = { ...hexed(RUN), dataset, model, train: { ...RUN.train, aggregator: "Mean" }, start: "Seed" };
+	const train = { ...RUN.train, aggregator: "Mean", products: "F32", optimizer: "AdamW" };
+	const config = { ...hexed(RUN), dataset, model, train, start: "Seed" };
 	const sponsored = [
 		datasets.propose(hexed(MANIFEST)),
 		datasets.activate(dataset),

@@ -41,8 +41,8 @@ export const MANIFEST = {
 	bytes: 16_384n,
 };
 
-/** A run of one round of a very small model by one participant. Its dataset, its aggregator, its start and the model's family and
- * scaling are not here: each client names them in its way. */
+/** A run of one round of a very small model by one participant. Its dataset, aggregator, products, optimizer and start, and the model's
+ * family and scaling, are not here: each client names them in its way. */
 export const RUN = {
 	name: text("clients"),
 	tokenizer: MANIFEST.tokenizer,
