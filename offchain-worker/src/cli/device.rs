@@ -16,6 +16,16 @@ pub(super) struct DeviceOption {
 }
 
 impl DeviceOption {
+	#[cfg(test)]
+	pub(super) fn of(device: Choice) -> Self {
+		Self { device }
+	}
+
+	/// Whether another one than the CPU was asked for.
+	pub(super) fn is_told(self) -> bool {
+		self.device != Choice::Named(Device::Cpu)
+	}
+
 	/// The device; `auto` looks for it.
 	///
 	/// # Errors
@@ -32,8 +42,9 @@ impl DeviceOption {
 	}
 }
 
+/// A choice of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Choice {
+pub(super) enum Choice {
 	Auto,
 	Named(Device),
 }

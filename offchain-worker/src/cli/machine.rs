@@ -1,6 +1,6 @@
 //! What a provider says of its machine when it registers or updates.
 
-use super::{parse, CliError};
+use super::{device::DeviceOption, local::Computes, parse, CliError};
 use clap::{Args, ValueEnum};
 use neuroshard_compute::exec::Exec;
 use neuroshard_compute::kat;
@@ -17,6 +17,8 @@ pub(super) struct Machine {
 	/// Threads to measure and to test with.
 	#[arg(long, value_parser = parse::threads)]
 	threads: Option<usize>,
+	#[command(flatten)]
+	device: DeviceOption,
 }
 
 impl Machine {
@@ -30,16 +32,31 @@ impl Machine {
 
 	/// Whether anything is said of the machine.
 	pub(super) fn is_told(&self) -> bool {
-		self.bandwidth.is_some() || self.threads.is_some()
+		self.bandwidth.is_some() || self.threads.is_some() || self.device.is_told()
 	}
 
-	/// Measures the machine, and says what it found.
-	pub(super) fn measure(&self, exec: &Exec) -> HardwareProfile {
+	/// Measures the machine, and says what it found. Its speed is that of the device that was named, if that computes what it must and is faster.
+	///
+	/// # Errors
+	/// [`CliError`] for a device that is not there.
+	pub(super) fn measure(&self, exec: &Exec) -> Result<HardwareProfile, CliError> {
 		let (bandwidth, source) = declared_bandwidth(self.bandwidth, hardware::link());
-		let hardware = hardware::measure(exec, bandwidth);
+		let mut hardware = hardware::measure(exec, bandwidth);
 		println!("measured  {} GFLOP/s, {} MiB of memory", hardware.gflops, hardware.memory_mib);
+		if self.device.is_told() {
+			let computes = Computes::new(self.device.device()?, exec.threads())?;
+			let measured = computes.device().map(|device| (device, hardware::gflops(&**device)));
+			match measured {
+				Some((device, Ok(gflops))) => {
+					println!("measured  {gflops} GFLOP/s on {}", device.name());
+					hardware.gflops = hardware.gflops.max(gflops);
+				}
+				Some((device, Err(error))) => println!("not measured: {} ({error}); the speed is the CPU's", device.name()),
+				None => println!("no device computes what it must; the speed is the CPU's"),
+			}
+		}
 		println!("declared  {bandwidth} KiB/s of bandwidth, not measured: {source}");
-		hardware
+		Ok(hardware)
 	}
 }
 
@@ -80,6 +97,18 @@ pub(super) fn roles(names: &[RoleName]) -> Roles {
 #[cfg(test)]
 mod tests {
 	use super::*;
+
+	#[test]
+	fn the_speed_of_a_machine_is_that_of_the_faster_of_cpu_and_device() {
+		let measure = |device: &str| {
+			let machine = Machine { bandwidth: Some(1), threads: Some(1), device: device.parse().map(DeviceOption::of).unwrap() };
+			machine.measure(&Exec::new(1).unwrap()).map(|hardware| hardware.gflops)
+		};
+		// The only device here is slower.
+		assert!(measure("opencl:0").unwrap() > 0);
+		let error = measure("opencl:99").unwrap_err().to_string();
+		assert!(error.contains("no OpenCL device 99"), "{error}");
+	}
 
 	#[test]
 	fn where_the_bandwidth_comes_from_is_said() {

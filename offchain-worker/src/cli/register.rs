@@ -52,7 +52,7 @@ impl Register {
 				let info = ProviderInfo { roles: roles(&self.roles), ..identity(&keys)? };
 				let bond = self.affordable_bond(&now, &who, &info).await?;
 				let exec = self.machine.exec()?;
-				let info = ProviderInfo { hardware: self.machine.measure(&exec), ..info };
+				let info = ProviderInfo { hardware: self.machine.measure(&exec)?, ..info };
 				let included = submitter.submit(staking::register(info, bond.0)).await?;
 				println!("registered {who} with a bond of {bond} in block {}", included.block.number);
 				(exec, client.at(included.block).await?)
@@ -76,7 +76,7 @@ impl Register {
 		let name = staking::set_operator(Some(operator.clone()));
 		if now.provider(owner).await?.is_none() {
 			let bond = self.affordable_bond(now, owner, &info).await?;
-			let info = ProviderInfo { hardware: self.machine.measure(&self.machine.exec()?), ..info.clone() };
+			let info = ProviderInfo { hardware: self.machine.measure(&self.machine.exec()?)?, ..info.clone() };
 			println!("a bond of {bond}, and {operator} as the operator:");
 			owner::print_call(now, owner, &Call::all(vec![staking::register(info, bond.0), name]))?;
 		} else if now.operator_of(owner).await?.as_ref() == Some(&operator) {
@@ -177,7 +177,7 @@ impl Update {
 		let Some(provider) = provider else { return Err(CliError::NotRegistered { address: opened.who.to_string() }) };
 		// Roles say nothing of the machine, which may be busy just now.
 		let exec = if self.roles.is_empty() || self.machine.is_told() { Some(self.machine.exec()?) } else { None };
-		let measured = exec.as_ref().map(|exec| self.machine.measure(exec));
+		let measured = exec.as_ref().map(|exec| self.machine.measure(exec)).transpose()?;
 		let hardware = measured.map_or(provider.info.hardware, |measured| changed(provider.info.hardware, measured));
 		let roles = if self.roles.is_empty() { provider.info.roles } else { roles(&self.roles) };
 		let included = opened.submitter.submit(staking::update_info(ProviderInfo { roles, hardware, ..provider.info })).await?;

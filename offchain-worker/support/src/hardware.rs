@@ -1,9 +1,11 @@
 //! Measurement of this machine's performance.
 
-use neuroshard_compute::exec::Exec;
+use neuroshard_compute::exec::{Decoding, DeviceError, Exec};
+use neuroshard_graph::graph::Product;
 use neuroshard_kernels::shape::{MatDims, Start};
 use neuroshard_types::provider::HardwareProfile;
 use std::{
+	borrow::BorrowMut,
 	path::Path,
 	time::{Duration, Instant},
 };
@@ -19,29 +21,33 @@ const DURATION: Duration = Duration::from_millis(1500);
 
 /// Measures this machine with `threads` threads. `bandwidth_kib_s` is what its operator says.
 pub fn measure(exec: &Exec, bandwidth_kib_s: u32) -> HardwareProfile {
-	HardwareProfile { gflops: gflops(exec).max(1), memory_mib: memory_mib().max(1), bandwidth_kib_s }
+	// It computes without fail.
+	HardwareProfile { gflops: gflops(exec).unwrap_or(0).max(1), memory_mib: memory_mib().max(1), bandwidth_kib_s }
 }
 
 /// Speed of the exact-f32 matrix product in the fastest stretch, GFLOP/s, rounded down. What else runs on the machine at the
 /// moment is not its hardware, and a figure too low would make honest work look implausible.
-fn gflops(exec: &Exec) -> u32 {
-	let dims = MatDims { m: SIDE, n: SIDE, k: SIDE };
-	let value = |index: usize| (index % 61) as f32 / 61.0 - 0.5;
-	let a: Vec<f32> = (0..SIDE * SIDE).map(value).collect();
-	let b: Vec<f32> = (1..=SIDE * SIDE).map(value).collect();
-	let mut c = vec![0.0; SIDE * SIDE];
+///
+/// # Errors
+/// [`DeviceError`] of the device that computes.
+pub fn gflops<B: Decoding>(backend: &B) -> Result<u32, DeviceError> {
+	let (dims, len) = (MatDims { m: SIDE, n: SIDE, k: SIDE }, SIDE * SIDE);
+	let mut memory = backend.memory(3 * len)?;
+	let arena = memory.borrow_mut();
+	backend.write(arena, 0, &(0..2 * len).map(|index| (index % 61) as f32 / 61.0 - 0.5).collect::<Vec<_>>());
 	let started = Instant::now();
 	let mut fastest = f64::INFINITY;
 	// The first stretch also wakes the threads.
 	while started.elapsed() < DURATION {
 		let begin = Instant::now();
 		for _ in 0..STRETCH {
-			exec.matmul_nt(dims, &a, &b, &mut c, Start::Zero);
+			backend.product(arena, Product::Nt, dims, [0..len, len..2 * len], 2 * len..3 * len, Start::Zero);
 		}
+		backend.settled()?;
 		fastest = fastest.min(begin.elapsed().as_secs_f64());
 	}
 	let operations = f64::from(STRETCH) * 2.0 * (SIDE * SIDE * SIDE) as f64;
-	(operations / fastest / 1e9) as u32
+	Ok((operations / fastest / 1e9) as u32)
 }
 
 /// Time that threads of this process have had a processor, by `/proc/self/stat`; `None` where the system does not say.
