@@ -46,6 +46,8 @@ struct Measured {
 	told: Option<(RunId, f64)>,
 	/// Milliseconds from block to block, and the block at which that was measured.
 	block_ms: Option<(u64, BlockNumber)>,
+	/// GFLOP/s of the CPU, where another device computes inner steps.
+	cpu: Option<u64>,
 }
 
 /// Speed that was measured last of a run.
@@ -60,6 +62,11 @@ struct Rate {
 impl Pace {
 	fn lock(&self) -> MutexGuard<'_, Measured> {
 		self.0.lock().unwrap_or_else(PoisonError::into_inner)
+	}
+
+	/// Notes the speed of the CPU: audits are computed there, and what is registered of this machine is the speed of a device.
+	pub(super) fn note_cpu(&self, gflops: u64) {
+		self.lock().cpu = Some(gflops);
 	}
 
 	/// Notes at block `at` how long it took to run a round of so many inner steps of a run again, with this priority.
@@ -111,9 +118,10 @@ impl Pace {
 	}
 
 	/// Milliseconds that it takes to run a round of so many inner steps of a run again, with nothing beside it, on a machine with so many registered
-	/// GFLOP/s.
+	/// GFLOP/s, which count no further than those of its CPU.
 	pub(super) fn audit_ms(&self, run: RunId, config: &RunConfig, steps: u32, gflops: u64) -> u64 {
 		let measured = self.lock();
+		let gflops = measured.cpu.map_or(gflops, |cpu| cpu.min(gflops));
 		let registered = u128::from(gflops.max(1)).saturating_mul(FLOPS_PER_MS);
 		let rates = [measured.audits.get(&run), measured.trainings.get(&run)].into_iter().flatten();
 		let slowest = rates.map(|rate| rate.rate).fold(registered, u128::min);
@@ -151,6 +159,17 @@ mod tests {
 
 	fn config() -> RunConfig {
 		training().0.run.unwrap().view.config
+	}
+
+	#[test]
+	fn an_audit_takes_what_it_takes_the_cpu_whatever_is_registered_of_a_device() {
+		let (pace, config) = (Pace::default(), config());
+		let steps = config.train.inner_steps;
+		let (slow, fast) = (pace.audit_ms(7, &config, steps, 2), pace.audit_ms(7, &config, steps, 1_000));
+		assert!(fast < slow);
+		pace.note_cpu(2);
+		assert_eq!(pace.audit_ms(7, &config, steps, 1_000), slow);
+		assert!(pace.audit_ms(7, &config, steps, 1) > slow, "a slower one that was registered still counts");
 	}
 
 	#[test]

@@ -11,6 +11,9 @@ use super::{
 	WorkerError,
 };
 use neuroshard_chain_client::keys::PonwSigner;
+use neuroshard_compute::exec::Exec;
+use neuroshard_support::hardware;
+use neuroshard_training::engine::Device;
 use tokio_util::sync::CancellationToken;
 
 /// A worker, ready to run.
@@ -43,6 +46,14 @@ impl Worker {
 		let Self { shared, options, mut participant, signer } = self;
 		let Shared { base, client, submitter, content, dataset, reporter } = shared;
 		let samples = Samples::open(&base);
+		if options.device != Device::Cpu {
+			let (pace, threads) = (samples.pace.clone(), options.threads);
+			let measured = tokio::task::spawn_blocking(move || Exec::new(threads).map(|exec| hardware::measure(&exec, 0).gflops)).await;
+			// Threads that cannot be had are missed where they are needed.
+			if let Ok(Ok(gflops)) = measured {
+				pace.note_cpu(gflops.into());
+			}
+		}
 		let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone());
 		let answers = Answers::new(answers::Parts {
 			base: &base,
