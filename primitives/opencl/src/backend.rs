@@ -1,8 +1,9 @@
 //! Operators on a device: each is one launch of a kernel, or a few. Commands are executed in the order of the calls.
 
 use crate::{constants::definitions, found, handle::Handle, Found, OpenClError};
-use neuroshard_compute::exec::{At, Backend, DeviceError, Exec, RmsInput};
+use neuroshard_compute::exec::{At, Backend, CodeError, DeviceError, Exec, RmsInput};
 use neuroshard_graph::{
+	config::Code,
 	graph::Product,
 	layout::ParamLayout,
 	merkle::{merkle_root, Hash},
@@ -10,7 +11,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
 	schedule::attention_scale,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, FAN_IN, SEGMENT, TILE},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, Tiling, FAN_IN, SEGMENT, TILE},
 };
 use opencl3::{
 	command_queue::CommandQueue,
@@ -33,7 +34,7 @@ use std::{
 	},
 };
 
-const SOURCE: &str = include_str!("kernels.cl");
+const SOURCE: &str = concat!(include_str!("kernels.cl"), include_str!("rounds.cl"));
 /// Products are as the text of the kernels says: nothing is contracted or approximated, and nothing is assumed to be finite.
 const OPTIONS: &str = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
 /// Work-items of a group where each has a lane of a sum, and where they share a row of attention.
@@ -225,14 +226,14 @@ impl OpenCl {
 		self.attempt::<()>("allocate memory", |_| Err(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
 	}
 
-	/// Writes `values` to a memory from value `first` on.
-	pub(crate) fn write_to<T>(&self, memory: &mut Held<T>, first: usize, values: &[T]) {
+	/// Writes `values` to a buffer from value `first` on.
+	pub(crate) fn write_to<T>(&self, buffer: &mut Buffer<T>, first: usize, values: &[T]) {
 		if values.is_empty() {
 			return;
 		}
 		self.attempt("write to its memory", |used| {
 			// SAFETY: the call returns when all has been copied; what is beyond the memory is refused by the driver.
-			let event = unsafe { self.queue.enqueue_write_buffer(&mut memory.buffer, CL_BLOCKING, first * size_of::<T>(), values, &[])? };
+			let event = unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, first * size_of::<T>(), values, &[])? };
 			used.commands.push(("write to its memory", Handle::new(event)));
 			Ok(())
 		});
@@ -356,7 +357,7 @@ impl OpenCl {
 	}
 
 	/// Reads `values` from element `first` of a buffer on, when all before is done.
-	fn download<T>(&self, what: &'static str, buffer: &Buffer<T>, first: usize, values: &mut [T]) {
+	pub(crate) fn download<T>(&self, what: &'static str, buffer: &Buffer<T>, first: usize, values: &mut [T]) {
 		if values.is_empty() {
 			return;
 		}
@@ -452,7 +453,7 @@ impl Backend for OpenCl {
 
 	fn write(&self, arena: &mut Arena, first: usize, values: &[f32]) {
 		assert!(values.len() <= arena.len && first <= arena.len - values.len(), "operand");
-		self.write_to(&mut arena.buffer, first, values);
+		self.write_to(&mut arena.buffer.buffer, first, values);
 	}
 
 	fn fill(&self, arena: &mut Arena, at: At, value: f32) {
@@ -657,26 +658,22 @@ impl Backend for OpenCl {
 		self.by_lanes("tile_sums", partials.len(), &[&[arena.memory(), arena.at(&x), arena.at(&partials)], &shape[..]].concat());
 	}
 
-	fn tree_sum(&self, arena: &mut Arena, values: At) -> f32 {
+	fn tree_sum(&self, arena: &mut Arena, values: At, to: usize) {
+		let to = arena.at(&(to..to + 1));
 		if values.is_empty() {
-			return 0.0;
+			return self.launch("fill", [1], None, &[arena.memory(), to, Float(0.0)]);
 		}
 		let (mut kept, groups) = (self.scratch(), values.len().div_ceil(FAN_IN));
-		let (Some(one), Some(other)) = (self.scratch_room(&mut kept[0], groups), self.scratch_room(&mut kept[1], groups)) else {
-			return f32::NAN;
-		};
-		let (mut from, mut first, mut len, mut to) =
-			(arena.buffer.buffer.get(), arena.at(&values), values.len(), [one, other].into_iter().cycle());
-		loop {
-			let Some(level) = to.next() else { return f32::NAN };
+		let (Some(one), Some(other)) = (self.scratch_room(&mut kept[0], groups), self.scratch_room(&mut kept[1], groups)) else { return };
+		let (mut from, mut first, mut len) = (arena.memory(), arena.at(&values), values.len());
+		for level in [one, other].into_iter().cycle() {
 			let sums = len.div_ceil(FAN_IN);
-			self.by_lanes("tree_level", sums, &[Memory(from), first, number(len), Memory(level), Offset(0)]);
+			let (into, at) = if sums == 1 { (arena.memory(), to) } else { (Memory(level), Offset(0)) };
+			self.by_lanes("tree_level", sums, &[from, first, number(len), into, at]);
 			if sums == 1 {
-				// The sum is where the values were, as elsewhere.
-				self.by_lanes("tree_level", 1, &[Memory(level), Offset(0), Number(1), arena.memory(), arena.at(&values)]);
-				return self.value(arena, values.start);
+				break;
 			}
-			(from, first, len) = (level, Offset(0), sums);
+			(from, first, len) = (into, at, sums);
 		}
 	}
 
@@ -692,8 +689,8 @@ impl Backend for OpenCl {
 		self.each("muon_direction", g.len(), &operands);
 	}
 
-	fn muon_normalize(&self, arena: &mut Arena, x: At, sum_squares: f32) {
-		self.each("muon_normalize", x.len(), &[arena.memory(), arena.at(&x), Float(sum_squares)]);
+	fn muon_normalize(&self, arena: &mut Arena, x: At, sum_squares: usize) {
+		self.each("muon_normalize", x.len(), &[arena.memory(), arena.at(&x), arena.at(&(sum_squares..sum_squares + 1))]);
 	}
 
 	fn muon_polynomial(&self, arena: &mut Arena, a: At, aa: At, n: usize) {
@@ -705,6 +702,22 @@ impl Backend for OpenCl {
 		let Muon { rate, momentum, decay, clip } = *step;
 		let numbers = [rate, momentum, decay, clip].map(Float);
 		self.each("muon", g.len(), &[&[arena.memory(), p, m, arena.at(&g), arena.at(&x)], &numbers[..]].concat());
+	}
+
+	fn delta(&self, arena: &mut Arena, base: &[f32], end: At, decay: Option<f32>, x: At) {
+		self.delta_in_windows(arena, base, end, decay, x);
+	}
+
+	fn encode(&self, arena: &mut Arena, code: Code, tiling: &Tiling, x: At) -> Result<Vec<f32>, CodeError> {
+		self.encode_in_windows(arena, code, tiling, x)
+	}
+
+	fn is_finite(&self, arena: &Arena, x: At) -> bool {
+		let mut found = [0];
+		let Some(buffer) = self.upload(&found) else { return false };
+		self.each("find_infinite", x.len(), &[arena.memory(), arena.at(&x), Memory(buffer.get())]);
+		self.download("read what is finite", &buffer, 0, &mut found);
+		found == [0]
 	}
 }
 

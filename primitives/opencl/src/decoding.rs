@@ -114,7 +114,7 @@ impl Decoding for OpenCl {
 	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Result<Weight, DeviceError> {
 		assert_eq!(values.len(), n * k, "weights");
 		let mut plain = self.hold(values.len())?;
-		self.write_to(&mut plain, 0, values);
+		self.write_to(&mut plain.buffer, 0, values);
 		let kept = match class {
 			Class::ExactF32 => Kept::F32(plain),
 			Class::ExactInt8 => {

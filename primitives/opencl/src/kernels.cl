@@ -134,9 +134,9 @@ __kernel void muon_direction(__global float *arena, ulong m, ulong g, ulong u, f
 	arena[u + i] = fma(momentum, fma(momentum, arena[m + i], d), d);
 }
 
-__kernel void muon_normalize(__global float *arena, ulong x, float sum_squares) {
+__kernel void muon_normalize(__global float *arena, ulong x, ulong sum_squares) {
 	ulong i = x + get_global_id(0);
-	arena[i] = arena[i] / (sqrt(sum_squares) + MUON_EPS);
+	arena[i] = arena[i] / (sqrt(arena[sum_squares]) + MUON_EPS);
 }
 
 __kernel void muon_polynomial(__global float *arena, ulong a, ulong aa, uint n) {

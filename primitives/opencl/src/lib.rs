@@ -9,6 +9,7 @@ mod constants;
 mod decoding;
 mod device;
 mod handle;
+mod rounds;
 mod verify;
 
 pub use backend::{Arena, OpenCl, Table};
