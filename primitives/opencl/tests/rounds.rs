@@ -174,7 +174,9 @@ fn whole_rounds_have_the_bits_of_the_cpu_with_every_code_and_rule() {
 		compressed(top(true), Rule::Mean),
 	];
 	for aggregator in aggregators {
-		let train = TrainConfig { inner_steps: 2, commit_interval: 2, aggregator, ..TrainConfig::tiny() };
+		let outer = (F32::new(0.7), F32::new(0.9));
+		let train = TrainConfig { outer_lr: outer.0, outer_beta: outer.1, aggregator, ..TrainConfig::tiny() };
+		let train = TrainConfig { inner_steps: 2, commit_interval: 2, ..train };
 		let len = usize::try_from(StepMemory::default().arena_len(&model, &train).unwrap()).unwrap();
 		let expected = rounds(exec.clone(), (&model, &train), &mut Arena::new(len));
 		let found = rounds(device.clone(), (&model, &train), &mut device.arena(len).unwrap());
