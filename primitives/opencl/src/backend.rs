@@ -1,6 +1,6 @@
 //! Operators on a device: each is one launch of a kernel, or a few. Commands are executed in the order of the calls.
 
-use crate::{constants::definitions, found, handle::Handle, Found, OpenClError};
+use crate::{constants::definitions, found, handle::Handle, products::Tiles, Found, OpenClError};
 use neuroshard_compute::exec::{At, Backend, CodeError, DeviceError, Exec, RmsInput};
 use neuroshard_graph::{
 	config::Code,
@@ -11,7 +11,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
 	schedule::attention_scale,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, Tiling, FAN_IN, SEGMENT, TILE},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, Tiling, FAN_IN, SEGMENT},
 };
 use opencl3::{
 	command_queue::CommandQueue,
@@ -97,6 +97,8 @@ pub struct OpenCl {
 	used: Mutex<Used>,
 	/// Probabilities, and gradients of scores; levels of trees. Held by the operator that keeps something there.
 	scratch: Mutex<[Room; 2]>,
+	/// Tiles of products; none where they are not measured.
+	pub(crate) tiles: Option<Tiles>,
 	queue: Handle<CommandQueue>,
 	program: Handle<Program>,
 	context: Handle<Context>,
@@ -168,6 +170,8 @@ impl OpenCl {
 			is_lost: AtomicBool::new(false),
 			used: Mutex::new(used),
 			scratch: Mutex::default(),
+			// A processor that speaks OpenCL takes too long for what it would gain.
+			tiles: (!found.is_cpu).then(Tiles::default),
 			queue: Handle::new(queue),
 			program: Handle::new(program),
 			context: Handle::new(context),
@@ -369,14 +373,6 @@ impl OpenCl {
 		});
 	}
 
-	/// A product in f32 of two operands, each memory and offset, into a third.
-	pub(crate) fn multiply_tiles(&self, name: &'static str, operands: &[Argument; 6], dims: MatDims, segment: usize, start: Start) {
-		let MatDims { m, n, k } = dims;
-		let shape = [number(m), number(n), number(k), number(segment), existing(start)];
-		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch(name, groups, Some([ITEMS, ITEMS]), &[&operands[..], &shape].concat());
-	}
-
 	/// What an operator keeps beside the arena, which it has for itself as long as it holds this.
 	pub(crate) fn scratch(&self) -> MutexGuard<'_, [Room; 2]> {
 		self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
@@ -391,27 +387,6 @@ impl OpenCl {
 			*room = Some((self.attempt("allocate memory", made).map(Handle::new)?, len));
 		}
 		room.as_ref().map(|(buffer, _)| buffer.get())
-	}
-
-	/// A product of operands that are quantized in blocks.
-	fn product_of_blocks(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
-		let MatDims { m, n, k } = dims;
-		let turned = [kind == Product::Int8Tn, kind != Product::Int8Nt];
-		let mut kept = self.scratch();
-		let mut quantized = |operand: usize, x: At, lines: usize| {
-			let (rows, cols) = if turned[operand] { (k, lines) } else { (lines, k) };
-			// A block takes a quarter of its numbers, and a scale.
-			let room = self.scratch_room(&mut kept[operand], tile_count(rows, cols) * (TILE * TILE / 4 + 1))?;
-			let operands = [arena.memory(), arena.at(&x), Memory(room), number(rows), number(cols)];
-			self.launch("quantize", [cols.div_ceil(TILE) * TILE, rows.div_ceil(TILE)], Some([TILE, 1]), &operands);
-			Some(Memory(room))
-		};
-		let (Some(left), Some(right)) = (quantized(0, a, m), quantized(1, b, n)) else { return };
-		let segment = if kind == Product::Int8Tn { SEGMENT } else { k };
-		let sides = Number(u32::from(turned[0]) | u32::from(turned[1]) << 1);
-		let shape = [number(m), number(n), number(k), number(segment), existing(start), sides];
-		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch("matmul_blocks", groups, Some([ITEMS, ITEMS]), &[&[arena.memory(), left, right, arena.at(&c)][..], &shape].concat());
 	}
 }
 
@@ -567,15 +542,14 @@ impl Backend for OpenCl {
 
 	fn product(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
 		let k = dims.k;
-		let (name, segment) = match kind {
-			Product::Nt => ("matmul_nt", k),
-			Product::Nn => ("matmul_nn", k),
-			Product::Tn => ("matmul_tn", SEGMENT),
+		let segment = match kind {
+			Product::Nt | Product::Nn => k,
+			Product::Tn => SEGMENT,
 			Product::Int8 => return self.quantized_product(arena, dims, [a, b], c, start),
 			Product::Int8Nt | Product::Int8Nn | Product::Int8Tn => return self.product_of_blocks(arena, kind, dims, [a, b], c, start),
 		};
 		let operands = [arena.memory(), arena.at(&a), arena.memory(), arena.at(&b), arena.memory(), arena.at(&c)];
-		self.multiply_tiles(name, &operands, dims, segment, start);
+		self.multiply_tiles(kind, &operands, dims, segment, start);
 	}
 
 	fn attention_forward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 3], o: At) {

@@ -9,6 +9,7 @@ mod constants;
 mod decoding;
 mod device;
 mod handle;
+mod products;
 mod rounds;
 mod verify;
 
