@@ -142,12 +142,13 @@ impl OpenCl {
 	/// # Errors
 	/// [`OpenClError::Inexact`], [`OpenClError::Driver`].
 	pub fn on(found: &Found, host: Arc<Exec>) -> Result<Self, OpenClError> {
-		Self::of_text(found, host, &Self::text())
+		Self::of_text(found, host, &Self::text(!found.is_cpu))
 	}
 
-	/// Text of the kernels.
-	pub(crate) fn text() -> String {
-		definitions() + SOURCE
+	/// Text of the kernels, with `all` shapes of tiles or the usual one.
+	pub(crate) fn text(all: bool) -> String {
+		let tiles = if all { "#define ALL_TILES\n" } else { "" };
+		tiles.to_owned() + &definitions() + SOURCE
 	}
 
 	/// The device with kernels of another text.
@@ -170,7 +171,7 @@ impl OpenCl {
 			is_lost: AtomicBool::new(false),
 			used: Mutex::new(used),
 			scratch: Mutex::default(),
-			// A processor that speaks OpenCL takes too long for what it would gain.
+			// A processor that speaks OpenCL takes too long to compile and measure them for what it would gain.
 			tiles: (!found.is_cpu).then(Tiles::default),
 			queue: Handle::new(queue),
 			program: Handle::new(program),

@@ -382,10 +382,12 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tree_level(__globa
 	PRODUCT(matmul_nn, DOWN, ACROSS, DEPTH, (ulong)r * k + kk, (ulong)kk * n + r, 0, 1) \
 	PRODUCT(matmul_tn, DOWN, ACROSS, DEPTH, (ulong)kk * m + r, (ulong)kk * n + r, 1, 1)
 
+PRODUCTS(4, 4, 16)
+#ifdef ALL_TILES
 PRODUCTS(1, 4, 16)
 PRODUCTS(2, 2, 16)
-PRODUCTS(4, 4, 16)
 PRODUCTS(8, 8, 8)
+#endif
 
 // ---- Products in 8 bits: a group of 16 x 16 work-items has 64 x 64 outputs, each work-item 4 x 4. A word has four numbers that follow each other in a chain.
 

@@ -149,7 +149,7 @@ mod tests {
 
 	#[test]
 	fn tiles_of_every_shape_give_the_same_bits() {
-		let device = device(&OpenCl::text());
+		let device = device(&OpenCl::text(true));
 		let products = [scalar::matmul_nt, scalar::matmul_nn, scalar::matmul_tn];
 		for (kernel, product) in products.into_iter().enumerate() {
 			for (m, n, k) in [(1, 1, 1), (5, 130, 33), (129, 70, 17), (3, 65, 4_100), (64, 128, 64)] {
@@ -174,7 +174,7 @@ mod tests {
 
 	#[test]
 	fn the_fastest_tiles_are_measured_once_for_each_kind_of_product() {
-		let mut device = device(&OpenCl::text());
+		let mut device = device(&OpenCl::text(true));
 		let measured = [MatDims { m: 64, n: 64, k: 64 }, MatDims { m: 1, n: 64, k: 64 }];
 		device.tiles = Some(Tiles { measured, chosen: Mutex::default() });
 		let mut arena = device.arena(3 * 64 * 64).unwrap();
@@ -203,7 +203,7 @@ mod tests {
 					sum += ((int)(a << (24 - i)) >> 24) * ((int)(b << (24 - i)) >> 24);\n\
 				return sum;\n\
 			}\n";
-		let [own, by_hand] = [extension.to_owned() + &OpenCl::text(), OpenCl::text()].map(|text| device(&text));
+		let [own, by_hand] = [extension.to_owned() + &OpenCl::text(false), OpenCl::text(false)].map(|text| device(&text));
 		let product = |device: &OpenCl, kind, dims: MatDims| {
 			let MatDims { m, n, k } = dims;
 			let [a, b, c] = [m * k, k * n, m * n];

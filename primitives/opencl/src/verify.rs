@@ -219,12 +219,12 @@ mod tests {
 
 	/// The first device, with these words of the kernels replaced.
 	fn device(change: Option<(&str, &str)>) -> Arc<OpenCl> {
-		let text = OpenCl::text();
+		let found = devices().unwrap().remove(0);
+		let text = OpenCl::text(!found.is_cpu);
 		let changed = change.map_or(text.clone(), |(words, others)| {
 			assert!(text.contains(words), "{words}");
 			text.replace(words, others)
 		});
-		let found = devices().unwrap().remove(0);
 		Arc::new(OpenCl::of_text(&found, Arc::new(Exec::new(1).unwrap()), &changed).unwrap())
 	}
 
