@@ -376,6 +376,8 @@ impl State {
 				}
 			}
 			self.measure();
+			// Also what came in between may have found it lost.
+			self.begin_anew();
 			self.pass();
 			// One at a time: the texts go on in between.
 			if let Some((work, _place)) = self.alone.pop_front() {
@@ -421,6 +423,20 @@ impl State {
 		Ok(())
 	}
 
+	/// Has all texts read again if something else computes from now on: they go on with the tokens that they would have got.
+	fn begin_anew(&mut self) -> bool {
+		let replaced = self.engine.replace_lost();
+		if replaced {
+			self.prefixes = Prefixes::default();
+			for text in &mut self.active {
+				text.read = Sequence::default().beside(text.job.adapter.as_ref().map(|adapter| adapter.packed.clone()));
+				text.told.truncate(1);
+			}
+			self.pages = self.engine.pages(self.limits.memory / self.engine.page_bytes().max(1));
+		}
+		replaced
+	}
+
 	/// One pass of the active texts through the model.
 	fn pass(&mut self) {
 		self.active.retain_mut(|text| {
@@ -453,8 +469,11 @@ impl State {
 		let mut rows = match self.engine.logits(&self.pages, &mut pieces) {
 			Ok(logits) => logits.chunks_exact(vocab),
 			Err(error) => {
-				self.active.iter_mut().for_each(|text| text.end = Some(End::Failed(error)));
-				return self.dismiss();
+				if !self.begin_anew() {
+					self.active.iter_mut().for_each(|text| text.end = Some(End::Failed(error)));
+					self.dismiss();
+				}
+				return;
 			}
 		};
 		for (text, Next { tokens, wanted, before, drafts }) in self.active.iter_mut().zip(&next) {
@@ -546,9 +565,11 @@ fn mean(engine: &mut dyn Engine, tokens: &[u32], adapter: Option<&Adapted>) -> R
 #[cfg(test)]
 mod tests {
 	use super::*;
-	use neuroshard_compute::exec::{Exec, Inference};
+	use crate::{Part, Standby};
+	use neuroshard_compute::exec::{DeviceError, Exec, Inference, Input, Output};
 	use neuroshard_training::{checkpoint::Checkpoint, presets};
 	use proptest::prelude::*;
+	use std::sync::atomic::{AtomicBool, Ordering};
 
 	const END: u32 = 256;
 
@@ -713,6 +734,103 @@ mod tests {
 	async fn nothing_is_taken_that_nobody_can_compute_now() {
 		let (batcher, _) = Batcher::start(Box::new(Parted(inference())), 257, |token| token == END, limits()).unwrap();
 		assert_eq!(batcher.submit(vec![job(&[97], 1, Sampling::default()).0]), Err(Refused::Away));
+		assert_eq!(batcher.embed(vec![97], None).await, Err(Refused::Away));
+	}
+
+	/// A device that is lost in its pass after so many.
+	struct Failing {
+		inner: Inference,
+		left: usize,
+		is_lost: Arc<AtomicBool>,
+	}
+
+	impl Failing {
+		fn computes(&mut self) -> Result<(), InferenceError> {
+			self.left = self.left.checked_sub(1).ok_or_else(|| {
+				self.is_lost.store(true, Ordering::Relaxed);
+				InferenceError::Device(DeviceError { what: "compute", code: -5 })
+			})?;
+			Ok(())
+		}
+	}
+
+	impl Engine for Failing {
+		fn vocab(&self) -> usize {
+			self.inner.vocab()
+		}
+		fn longest(&self) -> usize {
+			self.inner.longest()
+		}
+		fn dim(&self) -> usize {
+			self.inner.dim()
+		}
+		fn page_bytes(&self) -> usize {
+			self.inner.page_bytes()
+		}
+		fn readiness(&self) -> Readiness {
+			let is_lost = self.is_lost.clone();
+			Readiness::new(move || !is_lost.load(Ordering::Relaxed))
+		}
+		fn pages(&self, limit: usize) -> Pages {
+			// Fewer than there are afterwards.
+			self.inner.pages(limit.min(8))
+		}
+		fn logits(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {
+			self.computes()?;
+			Engine::logits(&mut self.inner, pages, pieces)
+		}
+		fn hidden(&mut self, pages: &Pages, pieces: &mut [Piece]) -> Result<&[f32], InferenceError> {
+			self.computes()?;
+			Engine::hidden(&mut self.inner, pages, pieces)
+		}
+	}
+
+	impl Part for Failing {
+		fn pass(&mut self, pages: &Pages, pieces: &mut [Piece], input: Input, output: Output) -> Result<&[f32], InferenceError> {
+			self.computes()?;
+			self.inner.pass(pages, pieces, input, output)
+		}
+	}
+
+	/// Everything that is told of an answer.
+	fn told(mut replies: mpsc::Receiver<Reply>) -> Vec<Reply> {
+		std::iter::from_fn(|| replies.blocking_recv()).collect()
+	}
+
+	#[test]
+	fn texts_whose_device_is_lost_go_on_with_the_tokens_they_would_have_got() {
+		let prompts: Vec<Vec<u32>> = (0..3).map(|text| (0..70 + 20 * text).map(|index| 97 + index % (3 + text)).collect()).collect();
+		let answers = |batcher: &Batcher| {
+			let jobs = prompts.iter().zip(0..).map(|(prompt, number): (_, u32)| {
+				let (job, _) = job(prompt, 12, Sampling { seed: number.into(), ..Sampling::default() });
+				let (reply, replies) = mpsc::channel(16);
+				(Job { reply, log: true, top: 2, echo: number == 1, ..job }, replies)
+			});
+			let (jobs, replies): (Vec<_>, Vec<_>) = jobs.unzip();
+			batcher.submit(jobs).unwrap();
+			replies.into_iter().map(told).collect::<Vec<_>>()
+		};
+		let expected = answers(&start(limits()));
+		for left in 0..8 {
+			let failing = Failing { inner: inference(), left, is_lost: Arc::default() };
+			let engine = Standby::new(Box::new(failing), || Ok(Box::new(inference())));
+			let (batcher, _) = Batcher::start(Box::new(engine), 257, |token| token == END, limits()).unwrap();
+			assert_eq!(answers(&batcher), expected, "{left} passes before");
+			assert_eq!(answers(&batcher), expected, "{left} passes before, asked again");
+		}
+	}
+
+	#[tokio::test]
+	async fn what_is_asked_of_a_device_that_is_lost_fails_and_is_answered_when_it_is_asked_again() {
+		let failing = || Failing { inner: inference(), left: 0, is_lost: Arc::default() };
+		let start = |engine| Batcher::start(Box::new(engine), 257, |token| token == END, limits()).unwrap().0;
+		let batcher = start(Standby::new(Box::new(failing()), || Ok(Box::new(inference()))));
+		assert!(matches!(batcher.embed(vec![97], None).await.unwrap(), Err(InferenceError::Device(_))));
+		assert!(batcher.embed(vec![97], None).await.unwrap().is_ok());
+		// Where nothing takes its place, nobody waits for an answer.
+		let batcher = start(Standby::new(Box::new(failing()), || Err("the folder is gone".into())));
+		assert!(matches!(batcher.embed(vec![97], None).await.unwrap(), Err(InferenceError::Device(_))));
+		assert!(matches!(batcher.embed(vec![97], None).await, Ok(Err(InferenceError::Device(_))) | Err(Refused::Away)));
 		assert_eq!(batcher.embed(vec![97], None).await, Err(Refused::Away));
 	}
 

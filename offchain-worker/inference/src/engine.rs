@@ -17,6 +17,11 @@ pub trait Engine: Send {
 	fn readiness(&self) -> Readiness {
 		Readiness::default()
 	}
+	/// Has something else compute from now on, if what computed is lost and there is something else: all pages are to be asked for anew then, and all texts to
+	/// be read again.
+	fn replace_lost(&mut self) -> bool {
+		false
+	}
 	/// Room for so many pages.
 	fn pages(&self, limit: usize) -> Pages;
 	/// Has every text read its tokens; returns the wanted rows of logits, `[wanted, vocab]`, in the order of the pieces.

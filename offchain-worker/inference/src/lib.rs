@@ -17,6 +17,7 @@ mod prefixes;
 pub mod receipt;
 mod source;
 mod spelling;
+mod standby;
 pub mod stats;
 pub mod text;
 
@@ -30,3 +31,4 @@ pub use model::{Card, Model, ModelError};
 pub use parameters::{Parameters, ParametersError};
 pub use source::Source;
 pub use spelling::{escaped, Offsets};
+pub use standby::Standby;

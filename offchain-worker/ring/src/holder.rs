@@ -13,6 +13,8 @@ use std::{
 pub(super) struct Holder {
 	inference: Box<dyn Part>,
 	pages: Pages,
+	/// Most pages.
+	limit: usize,
 	/// Pages by their numbers, and how many tokens each has.
 	store: HashMap<u64, (Arc<Page>, usize)>,
 	/// Output of the last pass.
@@ -44,7 +46,8 @@ impl Holder {
 	/// Holds what `inference` is, with room for so many pages as `hold` says, and as fit into `memory` bytes.
 	pub(super) fn new(inference: Box<dyn Part>, hold: &Hold, memory: u64) -> Self {
 		let fit = usize::try_from(memory).unwrap_or(usize::MAX) / inference.page_bytes().max(1);
-		Self { pages: inference.pages(size(hold.pages).min(fit)), inference, store: HashMap::new(), last: None }
+		let limit = size(hold.pages).min(fit);
+		Self { pages: inference.pages(limit), limit, inference, store: HashMap::new(), last: None }
 	}
 
 	/// Computes a pass, of which `rows` go in.
@@ -89,7 +92,15 @@ impl Holder {
 				self.store.insert(*number, (Arc::new(page), filled));
 			}
 		}
-		let out = computed?;
+		let out = match computed {
+			Err(HolderError::Inference(error)) if self.inference.replace_lost() => {
+				// All texts lack their pages now, and are read again.
+				self.store.clear();
+				self.pages = self.inference.pages(self.limit);
+				return Err(error.into());
+			}
+			computed => computed?,
+		};
 		let counts: Vec<usize> = pass.texts.iter().map(|text| super::message::told_rows(pass.kind, text)).collect();
 		let width = out.len() / counts.iter().sum::<usize>().max(1);
 		let roots = by_text(&out, &counts, width).map(root).collect();

@@ -4,7 +4,7 @@ use super::CliError;
 use neuroshard_compute::exec::{Decoding, Exec, InferenceError, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
 use neuroshard_graph::{tiles, Class, ParamLayout};
-use neuroshard_inference::{Adapted, Card, Model, ModelError, Parameters, ParametersError, Part, Source};
+use neuroshard_inference::{Adapted, Card, Model, ModelError, Parameters, ParametersError, Part, Source, Standby};
 use neuroshard_opencl::OpenCl;
 use neuroshard_provider::Served;
 use neuroshard_roles::{read_adapter, read_model, read_tokenizer};
@@ -84,17 +84,22 @@ impl Computes {
 		&self.exec
 	}
 
-	/// Loads a part. Where a device has no room for it, or fails, the CPU computes; so it does what has no layers.
-	fn load(&self, parameters: &Parameters, model: &ModelConfig, stage: &Stage, class: Class) -> Result<Box<dyn Part>, String> {
+	/// Loads a part. Where a device has no room for it, or fails, the CPU computes, also from when it fails later; so it does what has no layers.
+	fn load(&self, parameters: &Arc<Parameters>, model: &ModelConfig, stage: &Stage, class: Class) -> Result<Box<dyn Part>, String> {
+		let here = {
+			let (parameters, exec, model, stage) = (parameters.clone(), self.exec.clone(), model.clone(), stage.clone());
+			move || parameters.load(exec, &model, &stage, class).map(boxed).map_err(|error| error.to_string())
+		};
 		if let Some(device) = self.device().filter(|_| !stage.layers.is_empty()) {
 			match parameters.load(device.clone(), model, stage, class) {
 				Err(ParametersError::Inference(InferenceError::Device(error))) => {
 					tracing::error!("{}: {error}; the CPU computes in its place", device.name());
 				}
-				loaded => return loaded.map(boxed).map_err(|error| error.to_string()),
+				Ok(loaded) => return Ok(boxed(Standby::new(boxed(loaded), here))),
+				Err(error) => return Err(error.to_string()),
 			}
 		}
-		parameters.load(self.exec.clone(), model, stage, class).map(boxed).map_err(|error| error.to_string())
+		here()
 	}
 }
 
@@ -155,7 +160,7 @@ pub(super) fn card(base: &Path, which: Which, computes: &Computes) -> Result<(Ca
 	if let Some(context) = context {
 		config.max_seq = longest(context, config.max_seq)?;
 	}
-	let (model, computes) = (config.clone(), computes.clone());
+	let (model, computes, parameters) = (config.clone(), computes.clone(), Arc::new(parameters));
 	let load = move |stage: &Stage, class| computes.load(&parameters, &model, stage, class);
 	let source = Source::new(card.root, config, load);
 	Ok((card, source))
@@ -275,8 +280,13 @@ fn missing(base: &Path, run: Option<RunId>) -> CliError {
 #[cfg(test)]
 mod tests {
 	use super::*;
+	use neuroshard_compute::exec::Backend;
 	use neuroshard_graph::sampler::Sampling;
-	use neuroshard_inference::generate::generate;
+	use neuroshard_inference::{
+		batcher::{Batcher, Job, Limits, Reply},
+		generate::generate,
+	};
+	use neuroshard_kernels::shape::AttentionDims;
 	use neuroshard_training::presets;
 
 	#[test]
@@ -310,6 +320,43 @@ mod tests {
 		let adapter = NamedAdapter { name: "a".into(), folder: base.path().into() };
 		let refused = with_adapters(base.path(), which, &[adapter], Class::ExactF32, &device).err().unwrap().to_string();
 		assert!(refused.contains("leave --device or the adapter out"), "{refused}");
+	}
+
+	#[test]
+	fn where_a_device_is_lost_while_it_answers_the_cpu_goes_on_with_the_same_text() {
+		let base = tempfile::tempdir().unwrap();
+		let (model, train) = presets::tiny();
+		let params = Checkpoint::genesis(3, &model, &train, 1).unwrap().params;
+		neuroshard_training::export::export(base.path(), &model, &Tokenizer::bytes(), &params).unwrap();
+		let which = Which { folder: Some(base.path()), ..Which::default() };
+		let start = |computes: &Computes| {
+			let (model, _) = with_adapter(base.path(), which, None, Class::ExactInt8, computes).unwrap();
+			let limits = Limits { active: 2, waiting: 8, memory: 64 << 20, lookup: false };
+			Batcher::start(model.engine, 256, |_| false, limits).unwrap().0
+		};
+		let ask = |batcher: &Batcher, first: u32| {
+			let (reply, replies) = tokio::sync::mpsc::channel(64);
+			let sampling = Sampling { temperature: 3.0, ..Sampling::default() };
+			let prompt = (0..20).map(|place| (first + place) % 256).collect();
+			let job = Job { prompt, adapter: None, sampling, most: 40, top: 0, log: false, echo: false, endless: true, reply };
+			batcher.submit(vec![job]).unwrap();
+			replies
+		};
+		let all = |mut replies: tokio::sync::mpsc::Receiver<Reply>| std::iter::from_fn(|| replies.blocking_recv()).collect::<Vec<_>>();
+		let [cpu, device] = [Device::Cpu, Device::OpenCl(0)].map(|device| Computes::new(device, 1).unwrap());
+		let expected = [5, 9].map(|first| all(ask(&start(&cpu), first)));
+		assert_eq!(expected[0].len(), 41);
+		let batcher = start(&device);
+		let mut replies = ask(&batcher, 5);
+		let mut found = vec![replies.blocking_recv().unwrap()];
+		let lost = device.device().unwrap();
+		let mut arena = lost.arena(16).unwrap();
+		// Probabilities of a sequence that no buffer holds.
+		let dims = AttentionDims { batch: 1, seq: 1 << 20, heads: 1, kv_heads: 1, head_dim: 2 };
+		lost.attention_backward(&mut arena, dims, [0..2, 2..4, 4..6, 6..8, 8..10], [10..12, 12..14, 14..16]);
+		assert!(device.device().is_none());
+		found.extend(all(replies));
+		assert_eq!([found, all(ask(&batcher, 9))], expected);
 	}
 
 	#[test]

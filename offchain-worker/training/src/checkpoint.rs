@@ -273,7 +273,7 @@ impl Checkpoint {
 /// [`CheckpointError::Root`] if the bytes are others, [`CheckpointError::Encoding`] or [`CheckpointError::Code`] if they are no delta of this model.
 pub fn decode_delta(engine: &Engine, bytes: &[u8], root: H256) -> Result<Vec<f32>, CheckpointError> {
 	let sent = decode_sent(engine.delta_layout(), bytes, root, engine.exec().threads())?;
-	Ok(neuroshard_compute::exec::decode_delta(engine.train_config(), engine.exec(), engine.layout(), sent)?)
+	Ok(engine.decode_delta(sent)?)
 }
 
 /// Decodes a delta that a participant revealed under `root` to the numbers that it sent: those of the delta, or of its code. `layout` is that of deltas.

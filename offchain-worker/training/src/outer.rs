@@ -5,7 +5,6 @@ use super::{
 	round::{validation_loss, TrainError},
 };
 use crate::engine::Engine;
-use neuroshard_compute::exec::take_outer_step;
 use neuroshard_data::loader::Loader;
 use neuroshard_graph::{outer::AggregateError, TrainConfig};
 use neuroshard_types::{run::Attestation, F32};
@@ -58,7 +57,7 @@ pub fn apply_outer(engine: &Engine, previous: &Checkpoint, included: &Included) 
 /// As there.
 pub fn apply_outer_as(engine: &Engine, train: &TrainConfig, previous: &Checkpoint, included: &Included) -> Result<Checkpoint, OuterError> {
 	let (mut params, mut momentum) = (previous.params.clone(), previous.momentum.clone());
-	take_outer_step(engine.exec(), engine.layout(), train, &mut params, &mut momentum, &included.deltas, &included.inner_steps)?;
+	engine.take_outer_step(train, [&mut params, &mut momentum], &included.deltas, &included.inner_steps)?;
 	let header = previous.header;
 	let too_many = || CheckpointError::TooManyRounds(header.round);
 	let round = header.round.checked_add(1).ok_or_else(too_many)?;

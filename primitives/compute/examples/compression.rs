@@ -123,14 +123,14 @@ impl World {
 				if let Some(code) = train.code() {
 					add_residual(code, code.decay().map(|_| residual.as_slice()), &mut delta)?;
 					let sent = encode_vector(code, &self.exec, &self.layout.tiling(), &mut delta)?;
-					let said = decode_delta(train, &self.exec, &self.layout, sent)?;
+					let said = decode_delta(train, &*self.exec, &self.layout, sent)?;
 					// What was not said is left in the vector.
 					*residual = std::mem::replace(&mut delta, said);
 				}
 				deltas.push(delta);
 			}
 			before.clone_from(&theta);
-			take_outer_step(&self.exec, &self.layout, train, &mut theta, &mut momentum, &deltas, &[])?;
+			take_outer_step(&*self.exec, &self.layout, train, &mut theta, &mut momentum, &deltas, &[])?;
 		}
 		self.loss(&theta)
 	}

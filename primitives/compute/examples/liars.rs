@@ -146,7 +146,7 @@ impl World {
 		let mut arena = Arena::new(trainer.arena_len());
 		for round in 0..rounds {
 			let Ok(deltas) = self.deltas(&mut trainer, &mut arena, &theta, round, attack) else { return Ok(f32::INFINITY) };
-			take_outer_step(&self.exec, &self.layout, &train, &mut theta, &mut momentum, &deltas, &[])?;
+			take_outer_step(&*self.exec, &self.layout, &train, &mut theta, &mut momentum, &deltas, &[])?;
 		}
 		Ok(self.loss(&theta).unwrap_or(f32::INFINITY))
 	}

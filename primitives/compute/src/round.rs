@@ -2,9 +2,10 @@
 //!
 //! Training and replay run this same function: what it returns depends on its arguments only.
 
-use crate::exec::{add_residual, encode_vector, Backend, CodeError, DeviceError, Exec, StepError, StepOutcome, Trainer};
+use crate::exec::{At, Backend, CodeError, DeviceError, Exec, StepError, StepOutcome, Trainer};
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
+	config::{Code, F32},
 	layout::ParamLayout,
 	merkle::Hash,
 	tiles::TILE,
@@ -58,26 +59,60 @@ impl Sent {
 	/// Of `delta`, with the residual of the rounds before; for a code that leaves one, `None` is one of zeros.
 	///
 	/// # Errors
-	/// [`CodeError::Length`] for vectors of another model, or a residual where there is none; [`CodeError::Value`] if what is left is not finite.
-	pub fn new(
-		exec: &Exec,
+	/// As [`Self::of`].
+	pub fn new(exec: &Exec, layout: &ParamLayout, train: &TrainConfig, delta: &[f32], residual: Option<&[f32]>) -> Result<Self, CodeError> {
+		// The difference from zeros.
+		let len = delta.len();
+		let mut arena = vec![0.0; 2 * len];
+		Self::of(exec, &mut arena[..], layout, train, (delta, 0..len), len..2 * len, residual)
+	}
+
+	/// Of the difference between `base` and what lies at `end`, as [`Self::new`]. What lies at `x`, which has the same length, is overwritten.
+	///
+	/// # Errors
+	/// [`CodeError::Length`] for vectors of another model, or a residual where there is none; [`CodeError::Value`] if the delta is not finite, or what the code
+	/// leaves of it. Nothing of it counts if the backend has failed.
+	pub fn of<B: Backend>(
+		backend: &B,
+		arena: &mut B::Arena,
 		layout: &ParamLayout,
 		train: &TrainConfig,
-		mut delta: Vec<f32>,
+		(base, end): (&[f32], At),
+		x: At,
 		residual: Option<&[f32]>,
 	) -> Result<Self, CodeError> {
-		let root = |layout: &ParamLayout, values: &[f32]| tensors_root(layout, values, exec.threads());
-		let Some(code) = train.code() else { return Ok(Self { delta_root: root(layout, &delta), delta, residual: None }) };
-		let zeros = if code.decay().is_some() && residual.is_none() { vec![0.0; delta.len()] } else { Vec::new() };
-		let before = residual.or(code.decay().map(|_| &*zeros));
-		add_residual(code, before, &mut delta)?;
-		let numbers = encode_vector(code, exec, &layout.tiling(), &mut delta)?;
-		if delta.iter().any(|value| !value.is_finite()) {
+		let expect = |expected: usize, found: usize| if expected == found { Ok(()) } else { Err(CodeError::Length { expected, found }) };
+		[base.len(), end.len(), x.len()].into_iter().try_for_each(|len| expect(layout.len(), len))?;
+		let (code, residual) = (train.code(), residual.filter(|_| train.code().is_some()));
+		let decay = code.and_then(Code::decay);
+		match (decay, residual) {
+			(None, None) => {}
+			(None, Some(residual)) => expect(0, residual.len())?,
+			(Some(_), None) => backend.fill(arena, x.clone(), 0.0),
+			(Some(_), Some(residual)) => {
+				expect(layout.len(), residual.len())?;
+				backend.write(arena, x.start, residual);
+			}
+		}
+		let before = decay.map(|_| backend.tensors_root(arena, layout, x.clone()));
+		backend.delta(arena, base, end, decay.map(F32::get), x.clone());
+		let numbers = code.map(|code| backend.encode(arena, code, &layout.tiling(), x.clone())).transpose()?;
+		if !backend.is_finite(arena, x.clone()) {
 			return Err(CodeError::Value);
 		}
-		let delta_root = root(&ParamLayout::of_code(numbers.len() / TILE), &numbers);
-		let residual = before.map(|before| Residual { roots: [root(layout, before), root(layout, &delta)], after: delta });
-		Ok(Self { delta: numbers, delta_root, residual })
+		let after = |arena: &B::Arena| (backend.view(arena, x.clone()).into_owned(), backend.tensors_root(arena, layout, x.clone()));
+		let residual = before.map(|before| {
+			let (after, root) = after(arena);
+			Residual { after, roots: [before, root] }
+		});
+		let (delta, delta_root) = match numbers {
+			None => after(arena),
+			Some(numbers) => {
+				let root = tensors_root(&ParamLayout::of_code(numbers.len() / TILE), &numbers, backend.host().threads());
+				(numbers, root)
+			}
+		};
+		Ok(Self { delta, delta_root, residual })
 	}
 }
 
@@ -318,13 +353,8 @@ pub fn run_round<E, B: Backend>(
 			ControlFlow::Break(Stop::Ends) => return Err(RoundError::Early(done)),
 		}
 	}
-	let mut delta = vec![0.0; theta.len()];
-	let end = trainer.theta_of(arena);
+	let sent = trainer.sent(arena, base, residual);
 	backend.settled().map_err(|error| RoundError::Step { step: last, source: error.into() })?;
-	backend.host().sub(base, &end, &mut delta);
-	if delta.iter().any(|value| !value.is_finite()) {
-		return Err(RoundError::Diverged);
-	}
-	let Sent { delta, delta_root, residual } = Sent::new(backend.host(), trainer.layout(), &config, delta, residual)?;
+	let Sent { delta, delta_root, residual } = sent?;
 	Ok(RoundOutcome { delta, delta_root, residual, state_roots, losses })
 }

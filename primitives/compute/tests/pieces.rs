@@ -244,7 +244,7 @@ fn of_codes_of(adapter: Option<Adapter>) {
 		if let Some(decay) = code.decay() {
 			encoded.iter_mut().zip(&vectors[2]).for_each(|(x, &e)| *x = decay.get().mul_add(e, *x));
 		}
-		let said = decode_delta(&train, &exec, &layout, trace.result(0)).unwrap();
+		let said = decode_delta(&train, &*exec, &layout, trace.result(0)).unwrap();
 		if code.decay().is_some() {
 			let rest: Vec<f32> = encoded.iter().zip(&said).map(|(x, said)| x - said).collect();
 			assert!(same_bits(&trace.result(1), &rest), "{code:?}");
@@ -283,7 +283,7 @@ fn of_outer_steps_on_codes_of(adapter: Option<Adapter>) {
 		let steps = steps_behind(aggregator, inputs.len());
 		let trace = Trace::outer(&exec, &model, &train, [&vectors[0], &vectors[1]], &inputs, &steps).unwrap();
 		every_tile_is_what_its_pieces_give(&trace);
-		let said: Vec<Vec<f32>> = sent.into_iter().map(|sent| decode_delta(&train, &exec, &layout, sent).unwrap()).collect();
+		let said: Vec<Vec<f32>> = sent.into_iter().map(|sent| decode_delta(&train, &*exec, &layout, sent).unwrap()).collect();
 		let said: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
 		let mut gradient = vec![0.0; layout.len()];
 		neuroshard_compute::exec::aggregate(&exec, &layout.tiling(), &said, &steps, aggregator, &mut gradient).unwrap();

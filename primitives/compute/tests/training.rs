@@ -202,7 +202,7 @@ fn what_a_code_does_not_say_is_added_to_the_next_delta() {
 		};
 		let plain = round(1, 2).delta;
 		let first = coded(None, 2);
-		let said = decode_delta(&train, &exec, &layout, first.delta.clone()).unwrap();
+		let said = decode_delta(&train, &*exec, &layout, first.delta.clone()).unwrap();
 		let root = |values: &[f32]| commit::tensors_root(&layout, values, 1);
 		assert_eq!(first.delta_root, commit::tensors_root(&ParamLayout::of_deltas(&model, &train).unwrap(), &first.delta, 1));
 		let Some(decay) = code.decay() else {
@@ -216,7 +216,7 @@ fn what_a_code_does_not_say_is_added_to_the_next_delta() {
 		assert!(plain.iter().zip(&said).zip(&residual.after).all(|((x, said), rest)| x - said == *rest));
 		let second = coded(Some(&residual.after), 2);
 		let encoded: Vec<f32> = plain.iter().zip(&residual.after).map(|(x, e)| decay.get().mul_add(*e, *x)).collect();
-		let said = decode_delta(&train, &exec, &layout, second.delta).unwrap();
+		let said = decode_delta(&train, &*exec, &layout, second.delta).unwrap();
 		let after = second.residual.unwrap();
 		assert!(encoded.iter().zip(&said).zip(&after.after).all(|((x, said), rest)| x - said == *rest));
 		assert_eq!(after.roots, [root(&residual.after), root(&after.after)]);

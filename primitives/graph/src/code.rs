@@ -43,6 +43,11 @@ impl Code {
 		matches!(self, Self::Int8)
 	}
 
+	/// Numbers of the codes of so many tiles, and of their scales, which follow.
+	pub const fn lengths(self, tiles: usize) -> [usize; 2] {
+		[tiles.saturating_mul(self.per_tile()), if self.scales() { tiles } else { 0 }]
+	}
+
 	/// Rows of the code of so many tiles, 32 numbers each.
 	pub(crate) fn rows(self, tiles: u32) -> u64 {
 		let each = u64::try_from(self.per_tile()).unwrap_or(u64::MAX).saturating_add(u64::from(self.scales()));

@@ -1,8 +1,9 @@
 //! Operators on a device: each is one launch of a kernel, or a few. Commands are executed in the order of the calls.
 
-use crate::{constants::definitions, found, handle::Handle, Found, OpenClError};
-use neuroshard_compute::exec::{At, Backend, DeviceError, Exec, RmsInput};
+use crate::{constants::definitions, found, handle::Handle, products::Tiles, Found, OpenClError};
+use neuroshard_compute::exec::{At, Backend, CodeError, DeviceError, Exec, RmsInput};
 use neuroshard_graph::{
+	config::Code,
 	graph::Product,
 	layout::ParamLayout,
 	merkle::{merkle_root, Hash},
@@ -10,7 +11,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
 	schedule::attention_scale,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, FAN_IN, SEGMENT, TILE},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, Tiling, FAN_IN, SEGMENT},
 };
 use opencl3::{
 	command_queue::CommandQueue,
@@ -33,7 +34,7 @@ use std::{
 	},
 };
 
-const SOURCE: &str = include_str!("kernels.cl");
+const SOURCE: &str = concat!(include_str!("kernels.cl"), include_str!("rounds.cl"));
 /// Products are as the text of the kernels says: nothing is contracted or approximated, and nothing is assumed to be finite.
 const OPTIONS: &str = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
 /// Work-items of a group where each has a lane of a sum, and where they share a row of attention.
@@ -96,6 +97,8 @@ pub struct OpenCl {
 	used: Mutex<Used>,
 	/// Probabilities, and gradients of scores; levels of trees. Held by the operator that keeps something there.
 	scratch: Mutex<[Room; 2]>,
+	/// Tiles of products; none where they are not measured.
+	pub(crate) tiles: Option<Tiles>,
 	queue: Handle<CommandQueue>,
 	program: Handle<Program>,
 	context: Handle<Context>,
@@ -139,12 +142,13 @@ impl OpenCl {
 	/// # Errors
 	/// [`OpenClError::Inexact`], [`OpenClError::Driver`].
 	pub fn on(found: &Found, host: Arc<Exec>) -> Result<Self, OpenClError> {
-		Self::of_text(found, host, &Self::text())
+		Self::of_text(found, host, &Self::text(!found.is_cpu))
 	}
 
-	/// Text of the kernels.
-	pub(crate) fn text() -> String {
-		definitions() + SOURCE
+	/// Text of the kernels, with `all` shapes of tiles or the usual one.
+	pub(crate) fn text(all: bool) -> String {
+		let tiles = if all { "#define ALL_TILES\n" } else { "" };
+		tiles.to_owned() + &definitions() + SOURCE
 	}
 
 	/// The device with kernels of another text.
@@ -167,6 +171,8 @@ impl OpenCl {
 			is_lost: AtomicBool::new(false),
 			used: Mutex::new(used),
 			scratch: Mutex::default(),
+			// A processor that speaks OpenCL takes too long to compile and measure them for what it would gain.
+			tiles: (!found.is_cpu).then(Tiles::default),
 			queue: Handle::new(queue),
 			program: Handle::new(program),
 			context: Handle::new(context),
@@ -225,14 +231,14 @@ impl OpenCl {
 		self.attempt::<()>("allocate memory", |_| Err(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
 	}
 
-	/// Writes `values` to a memory from value `first` on.
-	pub(crate) fn write_to<T>(&self, memory: &mut Held<T>, first: usize, values: &[T]) {
+	/// Writes `values` to a buffer from value `first` on.
+	pub(crate) fn write_to<T>(&self, buffer: &mut Buffer<T>, first: usize, values: &[T]) {
 		if values.is_empty() {
 			return;
 		}
 		self.attempt("write to its memory", |used| {
 			// SAFETY: the call returns when all has been copied; what is beyond the memory is refused by the driver.
-			let event = unsafe { self.queue.enqueue_write_buffer(&mut memory.buffer, CL_BLOCKING, first * size_of::<T>(), values, &[])? };
+			let event = unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, first * size_of::<T>(), values, &[])? };
 			used.commands.push(("write to its memory", Handle::new(event)));
 			Ok(())
 		});
@@ -356,7 +362,7 @@ impl OpenCl {
 	}
 
 	/// Reads `values` from element `first` of a buffer on, when all before is done.
-	fn download<T>(&self, what: &'static str, buffer: &Buffer<T>, first: usize, values: &mut [T]) {
+	pub(crate) fn download<T>(&self, what: &'static str, buffer: &Buffer<T>, first: usize, values: &mut [T]) {
 		if values.is_empty() {
 			return;
 		}
@@ -366,14 +372,6 @@ impl OpenCl {
 			used.commands.push((what, Handle::new(event)));
 			Ok(())
 		});
-	}
-
-	/// A product in f32 of two operands, each memory and offset, into a third.
-	pub(crate) fn multiply_tiles(&self, name: &'static str, operands: &[Argument; 6], dims: MatDims, segment: usize, start: Start) {
-		let MatDims { m, n, k } = dims;
-		let shape = [number(m), number(n), number(k), number(segment), existing(start)];
-		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch(name, groups, Some([ITEMS, ITEMS]), &[&operands[..], &shape].concat());
 	}
 
 	/// What an operator keeps beside the arena, which it has for itself as long as it holds this.
@@ -390,27 +388,6 @@ impl OpenCl {
 			*room = Some((self.attempt("allocate memory", made).map(Handle::new)?, len));
 		}
 		room.as_ref().map(|(buffer, _)| buffer.get())
-	}
-
-	/// A product of operands that are quantized in blocks.
-	fn product_of_blocks(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
-		let MatDims { m, n, k } = dims;
-		let turned = [kind == Product::Int8Tn, kind != Product::Int8Nt];
-		let mut kept = self.scratch();
-		let mut quantized = |operand: usize, x: At, lines: usize| {
-			let (rows, cols) = if turned[operand] { (k, lines) } else { (lines, k) };
-			// A block takes a quarter of its numbers, and a scale.
-			let room = self.scratch_room(&mut kept[operand], tile_count(rows, cols) * (TILE * TILE / 4 + 1))?;
-			let operands = [arena.memory(), arena.at(&x), Memory(room), number(rows), number(cols)];
-			self.launch("quantize", [cols.div_ceil(TILE) * TILE, rows.div_ceil(TILE)], Some([TILE, 1]), &operands);
-			Some(Memory(room))
-		};
-		let (Some(left), Some(right)) = (quantized(0, a, m), quantized(1, b, n)) else { return };
-		let segment = if kind == Product::Int8Tn { SEGMENT } else { k };
-		let sides = Number(u32::from(turned[0]) | u32::from(turned[1]) << 1);
-		let shape = [number(m), number(n), number(k), number(segment), existing(start), sides];
-		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch("matmul_blocks", groups, Some([ITEMS, ITEMS]), &[&[arena.memory(), left, right, arena.at(&c)][..], &shape].concat());
 	}
 }
 
@@ -452,7 +429,7 @@ impl Backend for OpenCl {
 
 	fn write(&self, arena: &mut Arena, first: usize, values: &[f32]) {
 		assert!(values.len() <= arena.len && first <= arena.len - values.len(), "operand");
-		self.write_to(&mut arena.buffer, first, values);
+		self.write_to(&mut arena.buffer.buffer, first, values);
 	}
 
 	fn fill(&self, arena: &mut Arena, at: At, value: f32) {
@@ -566,15 +543,14 @@ impl Backend for OpenCl {
 
 	fn product(&self, arena: &mut Arena, kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
 		let k = dims.k;
-		let (name, segment) = match kind {
-			Product::Nt => ("matmul_nt", k),
-			Product::Nn => ("matmul_nn", k),
-			Product::Tn => ("matmul_tn", SEGMENT),
+		let segment = match kind {
+			Product::Nt | Product::Nn => k,
+			Product::Tn => SEGMENT,
 			Product::Int8 => return self.quantized_product(arena, dims, [a, b], c, start),
 			Product::Int8Nt | Product::Int8Nn | Product::Int8Tn => return self.product_of_blocks(arena, kind, dims, [a, b], c, start),
 		};
 		let operands = [arena.memory(), arena.at(&a), arena.memory(), arena.at(&b), arena.memory(), arena.at(&c)];
-		self.multiply_tiles(name, &operands, dims, segment, start);
+		self.multiply_tiles(kind, &operands, dims, segment, start);
 	}
 
 	fn attention_forward(&self, arena: &mut Arena, dims: AttentionDims, input: [At; 3], o: At) {
@@ -657,26 +633,22 @@ impl Backend for OpenCl {
 		self.by_lanes("tile_sums", partials.len(), &[&[arena.memory(), arena.at(&x), arena.at(&partials)], &shape[..]].concat());
 	}
 
-	fn tree_sum(&self, arena: &mut Arena, values: At) -> f32 {
+	fn tree_sum(&self, arena: &mut Arena, values: At, to: usize) {
+		let to = arena.at(&(to..to + 1));
 		if values.is_empty() {
-			return 0.0;
+			return self.launch("fill", [1], None, &[arena.memory(), to, Float(0.0)]);
 		}
 		let (mut kept, groups) = (self.scratch(), values.len().div_ceil(FAN_IN));
-		let (Some(one), Some(other)) = (self.scratch_room(&mut kept[0], groups), self.scratch_room(&mut kept[1], groups)) else {
-			return f32::NAN;
-		};
-		let (mut from, mut first, mut len, mut to) =
-			(arena.buffer.buffer.get(), arena.at(&values), values.len(), [one, other].into_iter().cycle());
-		loop {
-			let Some(level) = to.next() else { return f32::NAN };
+		let (Some(one), Some(other)) = (self.scratch_room(&mut kept[0], groups), self.scratch_room(&mut kept[1], groups)) else { return };
+		let (mut from, mut first, mut len) = (arena.memory(), arena.at(&values), values.len());
+		for level in [one, other].into_iter().cycle() {
 			let sums = len.div_ceil(FAN_IN);
-			self.by_lanes("tree_level", sums, &[Memory(from), first, number(len), Memory(level), Offset(0)]);
+			let (into, at) = if sums == 1 { (arena.memory(), to) } else { (Memory(level), Offset(0)) };
+			self.by_lanes("tree_level", sums, &[from, first, number(len), into, at]);
 			if sums == 1 {
-				// The sum is where the values were, as elsewhere.
-				self.by_lanes("tree_level", 1, &[Memory(level), Offset(0), Number(1), arena.memory(), arena.at(&values)]);
-				return self.value(arena, values.start);
+				break;
 			}
-			(from, first, len) = (level, Offset(0), sums);
+			(from, first, len) = (into, at, sums);
 		}
 	}
 
@@ -692,8 +664,8 @@ impl Backend for OpenCl {
 		self.each("muon_direction", g.len(), &operands);
 	}
 
-	fn muon_normalize(&self, arena: &mut Arena, x: At, sum_squares: f32) {
-		self.each("muon_normalize", x.len(), &[arena.memory(), arena.at(&x), Float(sum_squares)]);
+	fn muon_normalize(&self, arena: &mut Arena, x: At, sum_squares: usize) {
+		self.each("muon_normalize", x.len(), &[arena.memory(), arena.at(&x), arena.at(&(sum_squares..sum_squares + 1))]);
 	}
 
 	fn muon_polynomial(&self, arena: &mut Arena, a: At, aa: At, n: usize) {
@@ -705,6 +677,22 @@ impl Backend for OpenCl {
 		let Muon { rate, momentum, decay, clip } = *step;
 		let numbers = [rate, momentum, decay, clip].map(Float);
 		self.each("muon", g.len(), &[&[arena.memory(), p, m, arena.at(&g), arena.at(&x)], &numbers[..]].concat());
+	}
+
+	fn delta(&self, arena: &mut Arena, base: &[f32], end: At, decay: Option<f32>, x: At) {
+		self.delta_in_windows(arena, base, end, decay, x);
+	}
+
+	fn encode(&self, arena: &mut Arena, code: Code, tiling: &Tiling, x: At) -> Result<Vec<f32>, CodeError> {
+		self.encode_in_windows(arena, code, tiling, x)
+	}
+
+	fn is_finite(&self, arena: &Arena, x: At) -> bool {
+		let mut found = [0];
+		let Some(buffer) = self.upload(&found) else { return false };
+		self.each("find_infinite", x.len(), &[arena.memory(), arena.at(&x), Memory(buffer.get())]);
+		self.download("read what is finite", &buffer, 0, &mut found);
+		found == [0]
 	}
 }
 

@@ -1,4 +1,4 @@
-//! Numbers of the elementary functions and of Muon, for the text of the kernels.
+//! Numbers of the elementary functions, of Muon and of codes, for the text of the kernels.
 
 use neuroshard_kernels::{math, scalar};
 
@@ -19,5 +19,7 @@ pub(crate) fn definitions() -> String {
 		.flat_map(|(name, values)| values.iter().enumerate().map(move |(power, value)| (format!("{name}_{power}"), *value)));
 	let all = single.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(coefficients);
 	let floats: String = all.map(|(name, value)| format!("#define {name} as_float(0x{:08x}u)\n", value.to_bits())).collect();
-	format!("{floats}#define SQRT_HALF_BITS 0x{:08x}u\n", math::SQRT_HALF_BITS)
+	let cosines: Vec<String> = scalar::TRANSFORM.as_flattened().iter().map(|value| format!("0x{:08x}u", value.to_bits())).collect();
+	let cosines = format!("__constant uint COSINES[{}] = {{{}}};\n", cosines.len(), cosines.join(", "));
+	format!("{floats}#define SQRT_HALF_BITS 0x{:08x}u\n{cosines}", math::SQRT_HALF_BITS)
 }

@@ -10,7 +10,7 @@ use crate::{
 	Arena, OpenCl,
 };
 use neuroshard_compute::exec::{At, Backend, Beside, Decoding, DeviceError, Pages, Piece, Tokens, PAGE_TOKENS};
-use neuroshard_graph::{config::Projection, Class};
+use neuroshard_graph::{config::Projection, graph::Product, Class};
 use neuroshard_kernels::{
 	schedule::attention_scale,
 	shape::{AttentionDims, MatDims, Start, GROUP},
@@ -114,7 +114,7 @@ impl Decoding for OpenCl {
 	fn weight(&self, class: Class, n: usize, k: usize, values: &[f32]) -> Result<Weight, DeviceError> {
 		assert_eq!(values.len(), n * k, "weights");
 		let mut plain = self.hold(values.len())?;
-		self.write_to(&mut plain, 0, values);
+		self.write_to(&mut plain.buffer, 0, values);
 		let kept = match class {
 			Class::ExactF32 => Kept::F32(plain),
 			Class::ExactInt8 => {
@@ -156,7 +156,7 @@ impl Decoding for OpenCl {
 				(Kept::F32(plain), _) => {
 					let left = [arena.memory(), arena.at(&x)];
 					let operands = [left[0], left[1], Memory(plain.buffer.get()), Offset(0), arena.memory(), arena.at(out)];
-					self.multiply_tiles("matmul_nt", &operands, dims, k, start);
+					self.multiply_tiles(Product::Nt, &operands, dims, k, start);
 				}
 				(Kept::Int8(groups), Some(rows)) => self.multiply_groups(arena, dims, [rows, groups], out, start),
 				_ => {}

@@ -134,9 +134,9 @@ __kernel void muon_direction(__global float *arena, ulong m, ulong g, ulong u, f
 	arena[u + i] = fma(momentum, fma(momentum, arena[m + i], d), d);
 }
 
-__kernel void muon_normalize(__global float *arena, ulong x, float sum_squares) {
+__kernel void muon_normalize(__global float *arena, ulong x, ulong sum_squares) {
 	ulong i = x + get_global_id(0);
-	arena[i] = arena[i] / (sqrt(sum_squares) + MUON_EPS);
+	arena[i] = arena[i] / (sqrt(arena[sum_squares]) + MUON_EPS);
 }
 
 __kernel void muon_polynomial(__global float *arena, ulong a, ulong aa, uint n) {
@@ -322,20 +322,17 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tree_level(__globa
 		to[at + group] = finish(lanes);
 }
 
-// ---- Products. A group of 16 x 16 work-items has a tile of 64 x 64 outputs, each work-item 4 x 4 of them, 16 apart. Every output takes its factors with k
-// ascending; chains over tokens are cut into segments, of which the later ones start from +0 and are added.
+// ---- Products. A group of 16 x 16 work-items has a tile of outputs, each work-item DOWN x ACROSS of them, 16 apart. Every output takes its factors with k
+// ascending, in whatever tile it is; chains over tokens are cut into segments, of which the later ones start from +0 and are added.
 
-#define SIDE 64
-#define DEPTH 16
-
-#define PRODUCT(NAME, A_AT, B_AT, A_ROW_FIRST, B_ROW_FIRST) \
-	__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void NAME(__global const float *from_a, ulong a, __global const float *from_b, ulong b, __global float *arena, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
-		__local float left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1]; \
+#define PRODUCT(NAME, DOWN, ACROSS, DEPTH, A_AT, B_AT, A_ROW_FIRST, B_ROW_FIRST) \
+	__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void NAME##_##DOWN##x##ACROSS(__global const float *from_a, ulong a, __global const float *from_b, ulong b, __global float *arena, ulong c, uint m, uint n, uint k, uint segment, uint existing) { \
+		__local float left[DEPTH][16 * DOWN + 1], right[DEPTH][16 * ACROSS + 1]; \
 		const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x; \
-		const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE; \
-		float sums[4][4], all[4][4]; \
-		for (int i = 0; i < 4; i++) \
-			for (int j = 0; j < 4; j++) { \
+		const uint top = get_group_id(1) * 16 * DOWN, side = get_group_id(0) * 16 * ACROSS; \
+		float sums[DOWN][ACROSS], all[DOWN][ACROSS]; \
+		for (int i = 0; i < DOWN; i++) \
+			for (int j = 0; j < ACROSS; j++) { \
 				uint row = top + y + 16 * i, column = side + x + 16 * j; \
 				all[i][j] = sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f; \
 			} \
@@ -343,44 +340,70 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tree_level(__globa
 			uint end = k - first < segment ? k : first + segment; \
 			for (uint at = first; at < end; at += DEPTH) { \
 				uint depth = min((uint)DEPTH, end - at); \
-				for (uint i = id; i < DEPTH * SIDE; i += 256) { \
-					uint row = A_ROW_FIRST ? i % SIDE : i / DEPTH, d = A_ROW_FIRST ? i / SIDE : i % DEPTH; \
+				for (uint i = id; i < DEPTH * 16 * DOWN; i += 256) { \
+					uint row = A_ROW_FIRST ? i % (16 * DOWN) : i / DEPTH, d = A_ROW_FIRST ? i / (16 * DOWN) : i % DEPTH; \
 					uint kk = at + d, r = top + row; \
 					left[d][row] = d < depth && r < m ? from_a[a + A_AT] : 0.0f; \
-					row = B_ROW_FIRST ? i % SIDE : i / DEPTH, d = B_ROW_FIRST ? i / SIDE : i % DEPTH; \
-					kk = at + d, r = side + row; \
+				} \
+				for (uint i = id; i < DEPTH * 16 * ACROSS; i += 256) { \
+					uint row = B_ROW_FIRST ? i % (16 * ACROSS) : i / DEPTH, d = B_ROW_FIRST ? i / (16 * ACROSS) : i % DEPTH; \
+					uint kk = at + d, r = side + row; \
 					right[d][row] = d < depth && r < n ? from_b[b + B_AT] : 0.0f; \
 				} \
 				barrier(CLK_LOCAL_MEM_FENCE); \
 				for (uint d = 0; d < depth; d++) { \
-					float l[4], r[4]; \
-					for (int i = 0; i < 4; i++) \
-						l[i] = left[d][y + 16 * i], r[i] = right[d][x + 16 * i]; \
-					for (int i = 0; i < 4; i++) \
-						for (int j = 0; j < 4; j++) \
+					float l[DOWN], r[ACROSS]; \
+					for (int i = 0; i < DOWN; i++) \
+						l[i] = left[d][y + 16 * i]; \
+					for (int j = 0; j < ACROSS; j++) \
+						r[j] = right[d][x + 16 * j]; \
+					for (int i = 0; i < DOWN; i++) \
+						for (int j = 0; j < ACROSS; j++) \
 							sums[i][j] = fma(l[i], r[j], sums[i][j]); \
 				} \
 				barrier(CLK_LOCAL_MEM_FENCE); \
 			} \
-			for (int i = 0; i < 4; i++) \
-				for (int j = 0; j < 4; j++) { \
+			for (int i = 0; i < DOWN; i++) \
+				for (int j = 0; j < ACROSS; j++) { \
 					all[i][j] = first == 0 ? sums[i][j] : all[i][j] + sums[i][j]; \
 					sums[i][j] = 0.0f; \
 				} \
 		} \
-		for (int i = 0; i < 4; i++) \
-			for (int j = 0; j < 4; j++) { \
+		for (int i = 0; i < DOWN; i++) \
+			for (int j = 0; j < ACROSS; j++) { \
 				uint row = top + y + 16 * i, column = side + x + 16 * j; \
 				if (row < m && column < n) \
 					arena[c + (ulong)row * n + column] = all[i][j]; \
 			} \
 	}
 
-PRODUCT(matmul_nt, (ulong)r * k + kk, (ulong)r * k + kk, 0, 0)
-PRODUCT(matmul_nn, (ulong)r * k + kk, (ulong)kk * n + r, 0, 1)
-PRODUCT(matmul_tn, (ulong)kk * m + r, (ulong)kk * n + r, 1, 1)
+#define PRODUCTS(DOWN, ACROSS, DEPTH) \
+	PRODUCT(matmul_nt, DOWN, ACROSS, DEPTH, (ulong)r * k + kk, (ulong)r * k + kk, 0, 0) \
+	PRODUCT(matmul_nn, DOWN, ACROSS, DEPTH, (ulong)r * k + kk, (ulong)kk * n + r, 0, 1) \
+	PRODUCT(matmul_tn, DOWN, ACROSS, DEPTH, (ulong)kk * m + r, (ulong)kk * n + r, 1, 1)
 
-// ---- Products in 8 bits, of rows that are quantized in groups of 32 numbers: `values` has 32 for each group, `scales` one.
+PRODUCTS(4, 4, 16)
+#ifdef ALL_TILES
+PRODUCTS(1, 4, 16)
+PRODUCTS(2, 2, 16)
+PRODUCTS(8, 8, 8)
+#endif
+
+// ---- Products in 8 bits: a group of 16 x 16 work-items has 64 x 64 outputs, each work-item 4 x 4. A word has four numbers that follow each other in a chain.
+
+#define SIDE 64
+
+#if defined(cl_khr_integer_dot_product) && defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
+#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
+#define dot4(a, b) dot_4x8packed_ss_int(a, b)
+#else
+int dot4(uint a, uint b) {
+	char4 x = as_char4(a), y = as_char4(b);
+	return x.s0 * y.s0 + x.s1 * y.s1 + x.s2 * y.s2 + x.s3 * y.s3;
+}
+#endif
+
+// Of rows that are quantized in groups of 32 numbers: `values` has 32 for each group, `scales` one.
 
 __kernel void quantize_rows(__global const float *from, ulong x, __global char *values, __global float *scales, uint k, uint groups) {
 	size_t n = get_global_id(0), row = n / groups;
@@ -399,9 +422,9 @@ __kernel void quantize_rows(__global const float *from, ulong x, __global char *
 	}
 }
 
-__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_int8(__global const char *a, __global const float *a_scales, __global const char *b,
+__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_int8(__global const uint *a, __global const float *a_scales, __global const uint *b,
 	__global const float *b_scales, __global float *arena, ulong c, uint m, uint n, uint groups, uint existing) {
-	__local char left[32][SIDE + 1], right[32][SIDE + 1];
+	__local uint left[8][SIDE + 1], right[8][SIDE + 1];
 	__local float left_scales[SIDE], right_scales[SIDE];
 	const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x;
 	const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE;
@@ -412,10 +435,10 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_int8(__glo
 			sums[i][j] = existing && row < m && column < n ? arena[c + (ulong)row * n + column] : 0.0f;
 		}
 	for (uint g = 0; g < groups; g++) {
-		for (uint i = id; i < 32 * SIDE; i += 256) {
-			uint line = i / 32, e = i % 32;
-			left[e][line] = top + line < m ? a[((ulong)(top + line) * groups + g) * 32 + e] : (char)0;
-			right[e][line] = side + line < n ? b[((ulong)(side + line) * groups + g) * 32 + e] : (char)0;
+		for (uint i = id; i < 8 * SIDE; i += 256) {
+			uint line = i / 8, e = i % 8;
+			left[e][line] = top + line < m ? a[((ulong)(top + line) * groups + g) * 8 + e] : 0u;
+			right[e][line] = side + line < n ? b[((ulong)(side + line) * groups + g) * 8 + e] : 0u;
 		}
 		if (id < SIDE) {
 			left_scales[id] = top + id < m ? a_scales[(ulong)(top + id) * groups + g] : 0.0f;
@@ -426,13 +449,13 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_int8(__glo
 		for (int i = 0; i < 4; i++)
 			for (int j = 0; j < 4; j++)
 				dots[i][j] = 0;
-		for (uint e = 0; e < 32; e++) {
-			int l[4], r[4];
+		for (uint e = 0; e < 8; e++) {
+			uint l[4], r[4];
 			for (int i = 0; i < 4; i++)
 				l[i] = left[e][y + 16 * i], r[i] = right[e][x + 16 * i];
 			for (int i = 0; i < 4; i++)
 				for (int j = 0; j < 4; j++)
-					dots[i][j] += l[i] * r[j];
+					dots[i][j] += dot4(l[i], r[j]);
 		}
 		for (int i = 0; i < 4; i++)
 			for (int j = 0; j < 4; j++)
@@ -479,7 +502,7 @@ __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1))) void quantize(__glob
 
 // Outputs as in PRODUCT. `turned`: bit 0 if columns of the left operand are its chains, bit 1 of the right one. `segment` is whole blocks, or all of `k`.
 __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_blocks(__global float *arena, __global const float *left, __global const float *right, ulong c, uint m, uint n, uint k, uint segment, uint existing, uint turned) {
-	__local char numbers[2][BLOCK][SIDE + 4];
+	__local uint numbers[2][BLOCK / 4][SIDE + 1];
 	const uint x = get_local_id(0), y = get_local_id(1), id = y * 16 + x;
 	const uint top = get_group_id(1) * SIDE, side = get_group_id(0) * SIDE;
 	const uint depth = (k + BLOCK - 1) / BLOCK;
@@ -501,22 +524,27 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void matmul_blocks(__g
 					uint line = begin[operand] + part, block = across ? at * lines[operand] + line : line * depth + at;
 					bool inside = line < lines[operand];
 					scales[operand][part] = inside ? from[(ulong)depth * lines[operand] * (NUMBERS / 4) + block] : 0.0f;
-					__global const char *values = (__global const char *)from + (ulong)block * NUMBERS;
-					for (uint i = id; i < NUMBERS; i += 256) {
-						uint row = i / BLOCK, column = i % BLOCK;
-						numbers[operand][across ? row : column][part * BLOCK + (across ? column : row)] = inside ? values[i] : 0;
-					}
+					__global const uint *words = (__global const uint *)from + (ulong)block * (NUMBERS / 4);
+					__global const uchar *bytes = (__global const uchar *)words;
+					// A work-item has a word: a line of the block is a chain, or every fourth row has four numbers of 32 chains.
+					uint in_line = across ? id % BLOCK : id / 8, word = across ? id / BLOCK : id % 8, value = 0;
+					if (inside && across)
+						for (uint i = 0; i < 4; i++)
+							value |= (uint)bytes[(word * 4 + i) * BLOCK + in_line] << (8 * i);
+					else if (inside)
+						value = words[id];
+					numbers[operand][word][part * BLOCK + in_line] = value;
 				}
 			}
 			barrier(CLK_LOCAL_MEM_FENCE);
 			int dots[4][4] = {{0}};
-			for (uint d = 0; d < BLOCK; d++) {
-				int l[4], r[4];
+			for (uint d = 0; d < BLOCK / 4; d++) {
+				uint l[4], r[4];
 				for (int i = 0; i < 4; i++)
 					l[i] = numbers[0][d][y + 16 * i], r[i] = numbers[1][d][x + 16 * i];
 				for (int i = 0; i < 4; i++)
 					for (int j = 0; j < 4; j++)
-						dots[i][j] += l[i] * r[j];
+						dots[i][j] += dot4(l[i], r[j]);
 			}
 			for (int i = 0; i < 4; i++)
 				for (int j = 0; j < 4; j++)

@@ -9,6 +9,8 @@ mod constants;
 mod decoding;
 mod device;
 mod handle;
+mod products;
+mod rounds;
 mod verify;
 
 pub use backend::{Arena, OpenCl, Table};

@@ -1,15 +1,22 @@
 //! Whether a device computes the bits of the CPU: what everybody must know before it computes anything that others check.
 
 use crate::{OpenCl, OpenClError};
-use neuroshard_compute::exec::{
-	Arena, Backend, Decoding, Inference, InferenceError, Piece, Sequence, SetupError, Stage, StepError, StepMemory, Trainer, Wanted,
+use neuroshard_compute::{
+	exec::{
+		decode_delta, take_outer_step, Arena, Backend, CodeError, Decoding, Deltas, Inference, InferenceError, Piece, Sequence, SetupError,
+		Stage, StepError, StepMemory, Trainer, Wanted,
+	},
+	round::Sent,
 };
 use neuroshard_graph::{
-	config::{Adapter, Family, ModelConfig, Optimizer, Products, Projections, TrainConfig, F32},
+	config::{
+		Adapter, Aggregator, Code, Compressed, Family, ModelConfig, Optimizer, Products, Projections, Robust, Rule, TopK, TrainConfig, F32,
+	},
 	corpus::MASK,
 	init::theta_0,
 	layout::ParamLayout,
 	merkle::Hash,
+	outer::AggregateError,
 	Class,
 };
 use neuroshard_kernels::num::canon_bits;
@@ -24,7 +31,8 @@ const FOLLOWING: usize = 5;
 impl OpenCl {
 	/// Takes steps of small models on this device and on the CPU, and compares losses, gradients, parameters, moments and their roots bit for bit: of each
 	/// family, of Muon, of an adapter, and of a batch whose chains over tokens have two segments, with masks, grouped queries and sizes that fill no group, in f32 and in
-	/// int8. All kernels take part. Then texts are read by these models in both classes, and their logits compared.
+	/// int8. After them what is sent of a delta, in every code, and what outer steps make of it. All kernels take part. Then texts are read by these models in both
+	/// classes, and their logits compared.
 	///
 	/// # Errors
 	/// [`OpenClError::Wrong`] for other bits; [`OpenClError`].
@@ -46,7 +54,8 @@ impl OpenCl {
 		self.compare(&deep, &TrainConfig { optimizer: muon, batch: 1, ..long }, StepMemory::default())?;
 		self.compare(&biased, &small, parts)?;
 		self.compare(&normed, &small, parts)?;
-		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small }, StepMemory::default())?;
+		self.compare(&tiny, &TrainConfig { adapter: Some(adapter), ..small.clone() }, StepMemory::default())?;
+		self.compare_ends(&deep, &small)?;
 		for (model, class) in [(&deep, Class::ExactF32), (&deep, Class::ExactInt8), (&biased, Class::ExactInt8), (&normed, Class::ExactF32)]
 		{
 			self.compare_answers(&ModelConfig { max_seq: 160, ..model.clone() }, class)?;
@@ -62,6 +71,34 @@ impl OpenCl {
 			true => Ok(()),
 			false => Err(OpenClError::Wrong { name: self.name().to_owned(), what: "an answer", family: format!("{:?}", model.family) }),
 		}
+	}
+
+	/// Compares what is sent after steps, and outer steps with it.
+	fn compare_ends(self: &Arc<Self>, model: &ModelConfig, train: &TrainConfig) -> Result<(), OpenClError> {
+		let failed = |what, reason: String| OpenClError::Driver { name: self.name().to_owned(), what, reason };
+		let robust = |rule| Robust { clip: F32::new(0.9), rule };
+		let top = |cosine| Code::TopK(TopK { numbers: 8, decay: F32::new(0.9), cosine });
+		let aggregators = [
+			Aggregator::Mean,
+			Aggregator::Robust(robust(Rule::TrimmedMean { trim: 1 })),
+			Aggregator::Compressed(Compressed { code: Code::Int8, robust: robust(Rule::MultiKrum { liars: 0 }) }),
+			Aggregator::Compressed(Compressed { code: top(false), robust: robust(Rule::Mean) }),
+			Aggregator::Compressed(Compressed { code: top(true), robust: robust(Rule::Mean) }),
+		];
+		let len = StepMemory::default().arena_len(model, train).map_err(|error| failed("plan a step", error.to_string()))?;
+		let len = usize::try_from(len).unwrap_or(usize::MAX);
+		let (mut there, mut here) = (self.arena(len)?, Arena::new(len));
+		for aggregator in aggregators {
+			let train = TrainConfig { aggregator, outer_lr: F32::new(0.7), outer_beta: F32::new(0.9), ..train.clone() };
+			let found = ends(self.clone(), model, &train, &mut there);
+			let expected = ends(self.host().clone(), model, &train, &mut here[..]);
+			let [found, expected] = [found, expected].map(|bits| bits.map_err(|error| failed("end a round", error.to_string())));
+			if found? != expected? {
+				let family = format!("{:?}", model.family);
+				return Err(OpenClError::Wrong { name: self.name().to_owned(), what: "the end of a round", family });
+			}
+		}
+		Ok(())
 	}
 
 	/// Compares steps whose memory the device spends in a way.
@@ -89,6 +126,35 @@ enum Failed {
 	Setup(#[from] SetupError),
 	#[error(transparent)]
 	Step(#[from] StepError),
+	#[error(transparent)]
+	Code(#[from] CodeError),
+	#[error(transparent)]
+	Aggregate(#[from] AggregateError),
+}
+
+/// Bits of a delta as it is sent and said, with its residual and their roots, and of parameters and momentum after an outer step with three like it.
+fn ends<B: Backend + Deltas>(backend: Arc<B>, model: &ModelConfig, train: &TrainConfig, arena: &mut B::Arena) -> Result<Vec<u32>, Failed> {
+	let trainer = Trainer::new(backend.clone(), model, train)?;
+	let layout = trainer.layout();
+	// Neither the same everywhere nor with whole tiles of zeros.
+	let numbers = |seed: u32| -> Vec<f32> {
+		let number = |place: usize| (place as u32).wrapping_add(seed).wrapping_mul(2_654_435_761) >> 8;
+		(0..layout.len()).map(|place| (number(place) as f32 / 8_388_608.0 - 1.0) * 0.001).collect()
+	};
+	let (base, residual) = (theta_0(model, layout, &train.seed), numbers(7));
+	trainer.begin(arena, &base.iter().zip(numbers(1)).map(|(base, step)| base + step).collect::<Vec<_>>());
+	let leaves_residual = train.code().and_then(Code::decay).is_some();
+	let Sent { delta, delta_root, residual } = trainer.sent(arena, &base, leaves_residual.then_some(&residual[..]))?;
+	backend.settled().map_err(StepError::from)?;
+	let roots = residual.iter().flat_map(|residual| residual.roots).chain([delta_root]).flatten().map(u32::from).collect();
+	let after = residual.map(|residual| residual.after).unwrap_or_default();
+	let said = decode_delta(train, &*backend, layout, delta.clone())?;
+	let deltas = [1.0, -0.5, 3.0].map(|factor| said.iter().zip(numbers(3)).map(|(said, other)| factor * said + other).collect::<Vec<_>>());
+	let (mut theta, mut momentum) = (base, numbers(5));
+	take_outer_step(&*backend, layout, train, &mut theta, &mut momentum, &deltas, &[])?;
+	backend.settled().map_err(StepError::from)?;
+	let bits = |vector: Vec<f32>| vector.into_iter().map(canon_bits).collect::<Vec<_>>();
+	Ok([roots, bits(delta), bits(after), bits(said), bits(theta), bits(momentum)].concat())
 }
 
 /// Bits of losses, norms, gradients, parameters and moments.
@@ -153,12 +219,12 @@ mod tests {
 
 	/// The first device, with these words of the kernels replaced.
 	fn device(change: Option<(&str, &str)>) -> Arc<OpenCl> {
-		let text = OpenCl::text();
+		let found = devices().unwrap().remove(0);
+		let text = OpenCl::text(!found.is_cpu);
 		let changed = change.map_or(text.clone(), |(words, others)| {
 			assert!(text.contains(words), "{words}");
 			text.replace(words, others)
 		});
-		let found = devices().unwrap().remove(0);
 		Arc::new(OpenCl::of_text(&found, Arc::new(Exec::new(1).unwrap()), &changed).unwrap())
 	}
 
@@ -188,6 +254,21 @@ mod tests {
 			("arena[p + i] = fma(-lr, u, arena[p + i] * decay);", "arena[p + i] = arena[p + i] * decay - lr * u;"),
 		] {
 			assert!(matches!(device(Some(change)).verify(), Err(OpenClError::Wrong { .. })), "{change:?}");
+		}
+		for change in [
+			// A delta and a momentum in two roundings, a code that rounds down, a level and a transform that are others, values that are not sorted, and
+			// a distance that is no sum.
+			("fma(decay, arena[x + i], difference)", "decay * arena[x + i] + difference"),
+			("fma(beta, momentum, g)", "beta * momentum + g"),
+			("fabs(value) / scale + 0.5f", "fabs(value) / scale"),
+			("fabs(value) > mean ? 1u << 10", "fabs(value) >= sum ? 1u << 10"),
+			("columns[k * 32 + n] * as_float(COSINES[item * 32 + n])", "columns[k * 32 + n] * as_float(COSINES[n * 32 + item])"),
+			("keys[(at - 1) * (size_t)len] > key", "false"),
+			("fma(difference, difference, sum)", "difference * difference"),
+		] {
+			let (small, model) = (TrainConfig { batch: 2, ..TrainConfig::tiny() }, ModelConfig::tiny());
+			let found = device(Some(change)).compare_ends(&model, &small);
+			assert!(matches!(found, Err(OpenClError::Wrong { what: "the end of a round", .. })), "{change:?}");
 		}
 		// What steps do not show.
 		for change in [

@@ -3,66 +3,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use common::{bits, device};
 use neuroshard_compute::exec::{At, Backend, Exec, RmsInput};
-use neuroshard_graph::graph::Product;
+use neuroshard_graph::{config::Code, graph::Product};
 use neuroshard_kernels::{
 	scalar::NO_TARGET,
-	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, TILE},
+	shape::{tile_count, AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, Tiling, TILE},
 };
 use neuroshard_opencl::OpenCl;
+use random::{Random, CODES};
 
 /// Calls of each test, of every operator in turn; `NEUROSHARD_CALLS` takes more.
 fn calls() -> u64 {
 	std::env::var("NEUROSHARD_CALLS").map_or(600, |calls| calls.parse().unwrap())
-}
-
-/// Numbers without end, the same each time.
-struct Random(u64);
-
-impl Random {
-	fn next(&mut self) -> u64 {
-		// SplitMix64.
-		self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-		let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-		let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-		z ^ (z >> 31)
-	}
-
-	fn below(&mut self, end: usize) -> usize {
-		usize::try_from(self.next() % end as u64).unwrap()
-	}
-
-	fn within(&mut self, first: usize, last: usize) -> usize {
-		first + self.below(last - first + 1)
-	}
-
-	fn one<T: Copy>(&mut self, of: &[T]) -> T {
-		of[self.below(of.len())]
-	}
-
-	fn bits(&mut self) -> u32 {
-		u32::try_from(self.next() >> 32).unwrap()
-	}
-
-	/// In [-1, 1).
-	fn unit(&mut self) -> f32 {
-		(self.bits() >> 8) as f32 / 8_388_608.0 - 1.0
-	}
-
-	/// A number of a kind: as in training, of any exponent, or any bits, with infinities, NaNs, subnormal numbers and zeros.
-	fn number(&mut self, kind: usize) -> f32 {
-		match kind {
-			0 => self.unit(),
-			1 => self.unit() * f32::from_bits((self.bits() % 254 + 1) << 23),
-			_ => match self.below(8) {
-				0 => self.one(&[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, f32::MAX, 1.0]),
-				1 => f32::from_bits(self.bits() & 0x807f_ffff),
-				_ => f32::from_bits(self.bits()),
-			},
-		}
-	}
 }
 
 /// An arena of operands one after the other.
@@ -113,16 +69,19 @@ enum Call {
 	CrossEntropyBackward([At; 3], usize, Vec<u32>, f32),
 	PartialSums(At, At),
 	TileSumSquares(At, usize, usize, At),
-	TreeSum(At),
+	TreeSum(At, usize),
 	AdamW(Box<AdamW>, [At; 3], At),
 	MuonDirection(Muon, [At; 3]),
-	MuonNormalize(At, f32),
+	MuonNormalize(At, usize),
 	MuonPolynomial([At; 2], usize),
 	Muon(Muon, [At; 2], [At; 2]),
+	Delta(Vec<f32>, At, Option<f32>, At),
+	IsFinite(At, usize),
+	Encode(Code, Tiling, At, At),
 }
 
 /// Operators above.
-const OPERATORS: u64 = 31;
+const OPERATORS: u64 = 34;
 
 impl Call {
 	/// A call of operator `which` with what it needs in an arena.
@@ -197,11 +156,23 @@ impl Call {
 			22 => Self::CrossEntropyBackward([all, rows, rows].map(|len| room.take(len)), cols, targets, factor),
 			23 => Self::PartialSums(room.take(any), room.take(any.div_ceil(TILE).next_multiple_of(TILE))),
 			24 => Self::TileSumSquares(room.take(all), rows, cols, room.take(tile_count(rows, cols))),
-			25 => Self::TreeSum(room.take(leaves)),
+			25 => Self::TreeSum(room.take(leaves), room.take(1).start),
 			26 => Self::MuonDirection(muon, [any; 3].map(|len| room.take(len))),
-			27 => Self::MuonNormalize(room.take(any), factor),
+			27 => Self::MuonNormalize(room.take(any), room.take(1).start),
 			28 => Self::MuonPolynomial([rows * rows; 2].map(|len| room.take(len)), rows),
 			29 => Self::Muon(muon, [any; 2].map(|len| room.take(len)), [any; 2].map(|len| room.take(len))),
+			30 => {
+				let base = room.take(any);
+				let base = room.arena[base].to_vec();
+				Self::Delta(base, room.take(any), back.then_some(factor), room.take(any))
+			}
+			31 => Self::IsFinite(room.take(if back { any } else { 1 }), room.take(1).start),
+			32 => {
+				let (code, tiling) = (room.random.one(&CODES), room.random.tiling());
+				let x = room.take(tiling.len());
+				let len: usize = code.lengths(tiling.tiles()).into_iter().sum();
+				Self::Encode(code, tiling, x, room.take(len.next_multiple_of(TILE)))
+			}
 			_ => {
 				let [lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip] = step;
 				let step = AdamW { lr, beta1, complement1, beta2, complement2, correction1, correction2, eps, decay, clip };
@@ -244,16 +215,25 @@ impl Call {
 			}
 			Self::PartialSums(x, partials) => backend.partial_sums(arena, x, partials),
 			Self::TileSumSquares(x, rows, cols, partials) => backend.tile_sum_squares(arena, x, rows, cols, partials),
-			Self::TreeSum(values) => {
-				let sum = backend.tree_sum(arena, values.clone());
-				backend.fill(arena, values.clone(), 0.0);
-				backend.write(arena, values.start, &[sum]);
+			Self::TreeSum(values, to) => {
+				backend.tree_sum(arena, values.clone(), to);
+				backend.fill(arena, values, 0.0);
 			}
 			Self::AdamW(step, state, g) => backend.adamw(arena, &step, state, g),
 			Self::MuonDirection(step, [m, g, u]) => backend.muon_direction(arena, &step, m, g, u),
 			Self::MuonNormalize(x, squares) => backend.muon_normalize(arena, x, squares),
 			Self::MuonPolynomial([a, aa], n) => backend.muon_polynomial(arena, a, aa, n),
 			Self::Muon(step, state, [g, x]) => backend.muon(arena, &step, state, g, x),
+			Self::Delta(base, end, decay, x) => backend.delta(arena, &base, end, decay, x),
+			Self::IsFinite(x, out) => {
+				let found = backend.is_finite(arena, x);
+				backend.write(arena, out, &[if found { 1.0 } else { 0.0 }]);
+			}
+			Self::Encode(code, tiling, x, out) => {
+				let numbers = backend.encode(arena, code, &tiling, x).unwrap();
+				assert_eq!(numbers.len(), out.len());
+				backend.write(arena, out.start, &numbers);
+			}
 		}
 	}
 }

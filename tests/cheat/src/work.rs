@@ -119,7 +119,7 @@ fn committed(engine: &Engine) -> impl Iterator<Item = u32> {
 
 /// What is revealed of a round with these state roots and this delta.
 fn trained(engine: &Engine, roots: Vec<Hash>, delta: Vec<f32>, residual: Option<&[f32]>) -> Result<Trained, TrainError> {
-	let sent = Sent::new(engine.exec(), engine.layout(), engine.train_config(), delta, residual);
+	let sent = Sent::new(engine.exec(), engine.layout(), engine.train_config(), &delta, residual);
 	Trained::new(engine, engine.train_config().inner_steps, roots, sent.map_err(|_| TrainError::Diverged(None))?, Vec::new())
 }
 

@@ -9,12 +9,12 @@ pub mod autograd;
 use arena::ArenaTensor;
 use neuroshard_compute::{
 	exec::{
-		largest_quantized, Backend, Exec, ExecError, Profile, SetupError, StepError, StepMemory, StepOutcome, Trainer, ValidationError,
-		Validator,
+		decode_delta, largest_quantized, take_outer_step, Backend, CodeError, Exec, ExecError, Profile, SetupError, StepError, StepMemory,
+		StepOutcome, Trainer, ValidationError, Validator,
 	},
 	round::{run_round, InnerState, Progress, RoundError, RoundOutcome, RoundStart, Stop},
 };
-use neuroshard_graph::{plan::Plan, Hash, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_graph::{outer::AggregateError, plan::Plan, Hash, ModelConfig, ParamLayout, TrainConfig};
 use neuroshard_opencl::{OpenCl, OpenClError};
 use std::{borrow::Cow, ops::ControlFlow, sync::Arc};
 
@@ -339,6 +339,34 @@ impl Engine {
 			Place::OpenCl { jobs: Jobs { trainer, .. }, arena } => {
 				run_round(trainer, arena, start, tokens, progress, inner_state).map_err(JobError::Round)
 			}
+		}
+	}
+
+	/// The delta that was sent as `sent`; as [`decode_delta`].
+	///
+	/// # Errors
+	/// [`CodeError`].
+	pub fn decode_delta(&self, sent: Vec<f32>) -> Result<Vec<f32>, CodeError> {
+		match &self.place {
+			Place::Cpu { .. } => decode_delta(&self.train, &*self.exec, &self.layout, sent),
+			Place::OpenCl { jobs, .. } => decode_delta(&self.train, &**jobs.trainer.exec(), &self.layout, sent),
+		}
+	}
+
+	/// A whole outer step under the configuration `train`, on parameters and momentum; as [`take_outer_step`].
+	///
+	/// # Errors
+	/// [`AggregateError`].
+	pub fn take_outer_step(
+		&self,
+		train: &TrainConfig,
+		[theta, momentum]: [&mut [f32]; 2],
+		deltas: &[Vec<f32>],
+		steps: &[u32],
+	) -> Result<(), AggregateError> {
+		match &self.place {
+			Place::Cpu { .. } => take_outer_step(&*self.exec, &self.layout, train, theta, momentum, deltas, steps),
+			Place::OpenCl { jobs, .. } => take_outer_step(&**jobs.trainer.exec(), &self.layout, train, theta, momentum, deltas, steps),
 		}
 	}
 

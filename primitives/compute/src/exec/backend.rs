@@ -1,10 +1,11 @@
 //! What executes the operators of a plan: this machine's processor, or a device with memory of its own.
 
+use super::code::{encode_vector, CodeError};
 use crate::native::Exec;
-use neuroshard_graph::{commit::tensors_root, graph::Product, layout::ParamLayout, merkle::Hash};
+use neuroshard_graph::{commit::tensors_root, config::Code, graph::Product, layout::ParamLayout, merkle::Hash};
 use neuroshard_kernels::{
 	scalar::{self, AttentionBackward, RmsBackward},
-	shape::{AdamW, AttentionDims, MatDims, Muon, RopeDims, Start},
+	shape::{AdamW, AttentionDims, MatDims, Muon, RopeDims, Start, Tiling},
 };
 use std::{borrow::Cow, ops::Range};
 
@@ -113,18 +114,30 @@ pub trait Backend {
 	fn partial_sums(&self, arena: &mut Self::Arena, x: At, partials: At);
 	/// See [`scalar::tile_sum_squares`].
 	fn tile_sum_squares(&self, arena: &mut Self::Arena, x: At, rows: usize, cols: usize, partials: At);
-	/// See [`scalar::tree_sum`]; overwrites `values`.
-	fn tree_sum(&self, arena: &mut Self::Arena, values: At) -> f32;
+	/// See [`scalar::tree_sum`]; element `to` is the sum. Overwrites `values`.
+	fn tree_sum(&self, arena: &mut Self::Arena, values: At, to: usize);
 	/// See [`scalar::adamw`]: parameters, first and second moments.
 	fn adamw(&self, arena: &mut Self::Arena, step: &AdamW, state: [At; 3], g: At);
 	/// See [`scalar::muon_direction`].
 	fn muon_direction(&self, arena: &mut Self::Arena, step: &Muon, m: At, g: At, u: At);
-	/// See [`scalar::muon_normalize`].
-	fn muon_normalize(&self, arena: &mut Self::Arena, x: At, sum_squares: f32);
+	/// See [`scalar::muon_normalize`]; the sum of squares is an element.
+	fn muon_normalize(&self, arena: &mut Self::Arena, x: At, sum_squares: usize);
 	/// See [`scalar::muon_polynomial`], of a whole square with sides of `n`.
 	fn muon_polynomial(&self, arena: &mut Self::Arena, a: At, aa: At, n: usize);
 	/// See [`scalar::muon`]: parameters and momentum.
 	fn muon(&self, arena: &mut Self::Arena, step: &Muon, state: [At; 2], g: At, x: At);
+
+	/// `x = base - end`, or with the decay of a residual that lies in `x`: `fma(decay, x, base - end)`.
+	fn delta(&self, arena: &mut Self::Arena, base: &[f32], end: At, decay: Option<f32>, x: At);
+	/// See [`encode_vector`].
+	///
+	/// # Errors
+	/// [`CodeError::Length`].
+	fn encode(&self, arena: &mut Self::Arena, code: Code, tiling: &Tiling, x: At) -> Result<Vec<f32>, CodeError>;
+	/// Whether all of `x` is finite.
+	fn is_finite(&self, arena: &Self::Arena, x: At) -> bool {
+		self.view(arena, x).iter().all(|value| value.is_finite())
+	}
 }
 
 /// What the backward pass of a norm reads.
@@ -323,8 +336,8 @@ impl Backend for Exec {
 		self.tile_sum_squares(x, rows, cols, partials);
 	}
 
-	fn tree_sum(&self, arena: &mut [f32], values: At) -> f32 {
-		self.tree_sum(&mut arena[values])
+	fn tree_sum(&self, arena: &mut [f32], values: At, to: usize) {
+		arena[to] = self.tree_sum(&mut arena[values]);
 	}
 
 	fn adamw(&self, arena: &mut [f32], step: &AdamW, [p, m, v]: [At; 3], g: At) {
@@ -337,7 +350,8 @@ impl Backend for Exec {
 		self.muon_direction(step, m, g, u);
 	}
 
-	fn muon_normalize(&self, arena: &mut [f32], x: At, sum_squares: f32) {
+	fn muon_normalize(&self, arena: &mut [f32], x: At, sum_squares: usize) {
+		let sum_squares = arena[sum_squares];
 		self.muon_normalize(&mut arena[x], sum_squares);
 	}
 
@@ -349,5 +363,17 @@ impl Backend for Exec {
 	fn muon(&self, arena: &mut [f32], step: &Muon, [p, m]: [At; 2], g: At, x: At) {
 		let [p, m, g, x] = parts(arena, [p, m, g, x]);
 		self.muon(step, p, m, g, x);
+	}
+
+	fn delta(&self, arena: &mut [f32], base: &[f32], end: At, decay: Option<f32>, x: At) {
+		let [end, x] = parts(arena, [end, x]);
+		match decay {
+			None => self.sub(base, end, x),
+			Some(decay) => self.delta_and_residual(base, end, decay, x),
+		}
+	}
+
+	fn encode(&self, arena: &mut [f32], code: Code, tiling: &Tiling, x: At) -> Result<Vec<f32>, CodeError> {
+		encode_vector(code, self, tiling, &mut arena[x])
 	}
 }

@@ -1,6 +1,6 @@
 //! Encoding and decoding whole deltas on threads.
 
-use super::Exec;
+use super::{Deltas, Exec};
 use neuroshard_graph::{
 	config::{Code, TrainConfig},
 	layout::ParamLayout,
@@ -97,9 +97,9 @@ fn on_each<J: Send>(exec: &Exec, jobs: impl IntoIterator<Item = J>, work: impl F
 ///
 /// # Errors
 /// [`CodeError`], also for a number of it that is not finite.
-pub fn decode_delta(train: &TrainConfig, exec: &Exec, layout: &ParamLayout, sent: Vec<f32>) -> Result<Vec<f32>, CodeError> {
+pub fn decode_delta<D: Deltas>(train: &TrainConfig, compute: &D, layout: &ParamLayout, sent: Vec<f32>) -> Result<Vec<f32>, CodeError> {
 	let delta = match train.code() {
-		Some(code) => decode_vector(code, exec, &layout.tiling(), &sent)?,
+		Some(code) => compute.decode(code, &layout.tiling(), &sent)?,
 		None => sent,
 	};
 	expect(layout.len(), delta.len())?;
@@ -109,18 +109,13 @@ pub fn decode_delta(train: &TrainConfig, exec: &Exec, layout: &ParamLayout, sent
 	}
 }
 
-/// Numbers of the codes of all tiles, and of their scales.
-fn lengths(code: Code, tiling: &Tiling) -> [usize; 2] {
-	[tiling.tiles() * code.per_tile(), if code.scales() { tiling.tiles() } else { 0 }]
-}
-
 /// Encodes `vector`, a delta to which the residual was added, and leaves in it what the code does not say, unless the code leaves no residual.
 ///
 /// # Errors
 /// [`CodeError::Length`].
 pub fn encode_vector(code: Code, exec: &Exec, tiling: &Tiling, vector: &mut [f32]) -> Result<Vec<f32>, CodeError> {
 	expect(tiling.len(), vector.len())?;
-	let [len, scales] = lengths(code, tiling);
+	let [len, scales] = code.lengths(tiling.tiles());
 	let mut encoded = vec![0.0; (len + scales).next_multiple_of(SIDE)];
 	let (mut numbers, mut scales) = encoded.split_at_mut(len);
 	let mut jobs = Vec::new();
@@ -151,7 +146,7 @@ pub fn encode_vector(code: Code, exec: &Exec, tiling: &Tiling, vector: &mut [f32
 /// # Errors
 /// [`CodeError::Length`].
 pub fn decode_vector(code: Code, exec: &Exec, tiling: &Tiling, encoded: &[f32]) -> Result<Vec<f32>, CodeError> {
-	let [len, scales] = lengths(code, tiling);
+	let [len, scales] = code.lengths(tiling.tiles());
 	expect((len + scales).next_multiple_of(SIDE), encoded.len())?;
 	let (numbers, scales) = encoded.split_at(len);
 	let mut vector = vec![0.0; tiling.len()];

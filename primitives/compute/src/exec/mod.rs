@@ -27,7 +27,7 @@ pub use inference::{Inference, InferenceError, Input, Output, Piece, Stage, Want
 pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights_of, blocks};
 pub use memory::{largest_quantized, StepMemory};
-pub use outer::{aggregate, outer_step, take_outer_step};
+pub use outer::{aggregate, outer_step, take_outer_step, Combination, Deltas, OuterStep};
 pub use profile::{Profile, Spent};
 pub use trainer::{StepOutcome, Trainer};
 pub use validator::{ValidationError, Validator};

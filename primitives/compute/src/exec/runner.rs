@@ -198,14 +198,14 @@ impl<B: Backend> Runner<B> {
 		self.plan.base_range().map(|range| range.start as usize..range.end as usize)
 	}
 
+	/// What clips a gradient with this square of its norm.
+	pub fn clip(&self, square_norm: f32) -> f32 {
+		scalar::clip_scale(square_norm, self.clip)
+	}
+
 	/// Value of a `[1, 1]` tensor.
 	pub fn scalar(&self, arena: &B::Arena, id: TensorId) -> f32 {
 		self.exec.value(arena, self.range(id).start)
-	}
-
-	/// Sets the value of a `[1, 1]` tensor.
-	fn set(&self, arena: &mut B::Arena, id: TensorId, value: f32) {
-		self.exec.write(arena, self.range(id).start, &[value]);
 	}
 
 	/// Runs `stages` of a whole batch, in order. `adamw` is used by those of the update only.
@@ -231,11 +231,6 @@ impl<B: Backend> Runner<B> {
 		let output = |op: Op| stages.iter().find(|stage| stage.op == op).map_or(0..0, |stage| self.range(self.plan.outputs(stage)[0]));
 		let losses = output(Op::LossRows);
 		let stream = scatter.map(|scatter| self.range(self.plan.inputs(&stages[scatter])[0].0));
-		let mean = stages.iter().find(|stage| stage.op == Op::MeanLoss);
-		if let Some(&(count, _)) = mean.and_then(|stage| self.plan.inputs(stage).get(1)) {
-			// At most 2^22 ones, whose sum in any order is exact.
-			self.set(arena, count, self.target_count() as f32);
-		}
 		for first in (0..self.ids.len()).step_by(self.tokens) {
 			let at = first..first + self.tokens;
 			let parts = self.order.iter().filter(|&&index| index < end);
@@ -249,9 +244,10 @@ impl<B: Backend> Runner<B> {
 			}
 		}
 		self.exec.partial_sums(arena, accumulated.losses.clone(), accumulated.sums.clone());
-		let sum = self.exec.tree_sum(arena, accumulated.sums.clone());
-		let inverse_count = mean.map_or(0.0, |stage| self.inverse_count(arena, stage, 1));
-		self.set(arena, self.job.loss, sum * inverse_count);
+		let loss = self.range(self.job.loss);
+		self.exec.tree_sum(arena, accumulated.sums.clone(), loss.start);
+		let mean = stages.iter().find(|stage| stage.op == Op::MeanLoss);
+		self.exec.scale(arena, loss, mean.map_or(0.0, |stage| self.inverse_count(stage, 1)));
 		if let Some(scatter) = scatter {
 			let begun = self.begun();
 			self.scatter(arena, &stages[scatter], accumulated.stream.clone());
@@ -350,8 +346,8 @@ impl<B: Backend> Runner<B> {
 			Op::TileSums => exec.partial_sums(arena, input(0), output(0)),
 			Op::TreeSum => self.tree_sum(arena, index),
 			Op::MeanLoss => {
-				let mean = self.scalar(arena, self.plan.inputs(stage)[0].0) * self.inverse_count(arena, stage, 1);
-				exec.write(arena, output(0).start, &[mean]);
+				exec.copy(arena, input(0), output(0).start);
+				exec.scale(arena, output(0), self.inverse_count(stage, 1));
 			}
 			Op::RmsBackStats => exec.rms_backward_stats(arena, rms_input([0, 1, 3, 2].map(input)), output(0)),
 			Op::RmsBackApply => {
@@ -367,10 +363,8 @@ impl<B: Backend> Runner<B> {
 			Op::ValueBack => self.attention_back(arena, index),
 			Op::ScatterAdd => self.scatter(arena, stage, input(0)),
 			Op::SquareTiles => self.square_tiles(arena, stage),
-			Op::ClipScale => {
-				let clip = scalar::clip_scale(self.scalar(arena, self.plan.inputs(stage)[0].0), self.clip);
-				exec.write(arena, output(0).start, &[clip]);
-			}
+			// The update is given its value.
+			Op::ClipScale => {}
 			Op::AdamW => {
 				if let Some(step) = adamw {
 					exec.adamw(arena, step, [0, 1, 2].map(output), input(3));
@@ -381,10 +375,7 @@ impl<B: Backend> Runner<B> {
 					exec.muon_direction(arena, &self.muon(step, stage), input(0), input(1), output(0));
 				}
 			}
-			Op::MuonNormalize => {
-				let squares = self.scalar(arena, self.plan.inputs(stage)[1].0);
-				exec.muon_normalize(arena, output(0), squares);
-			}
+			Op::MuonNormalize => exec.muon_normalize(arena, output(0), input(1).start),
 			Op::MuonPolynomial => exec.muon_polynomial(arena, input(0), output(0), self.shape(self.plan.outputs(stage)[0]).1),
 			Op::Muon => {
 				if let Some(step) = adamw {
@@ -431,9 +422,12 @@ impl<B: Backend> Runner<B> {
 	}
 
 	/// One by the number of targets that count, which is input `n`; by that of all tokens where there is no such input.
-	fn inverse_count(&self, arena: &B::Arena, stage: &Stage, n: usize) -> f32 {
-		let count = self.plan.inputs(stage).get(n).map(|&(count, _)| self.scalar(arena, count));
-		count.map_or_else(|| schedule::reciprocal(self.ids.len() as u64), schedule::reciprocal_count)
+	fn inverse_count(&self, stage: &Stage, n: usize) -> f32 {
+		match self.plan.inputs(stage).get(n) {
+			// At most 2^22 ones, whose sum in any order is exact.
+			Some(_) => schedule::reciprocal_count(self.target_count() as f32),
+			None => schedule::reciprocal(self.ids.len() as u64),
+		}
 	}
 
 	fn rope_dims(&self, heads: u32) -> RopeDims {
@@ -496,7 +490,7 @@ impl<B: Backend> Runner<B> {
 			Some(accumulated) => accumulated.later(&dw),
 			None => later.map_or(0..0, |offset| room(offset, w.len())),
 		};
-		let inverse_count = back.map_or(0.0, |back| self.inverse_count(arena, &stages[index + back], 4));
+		let inverse_count = back.map_or(0.0, |back| self.inverse_count(&stages[index + back], 4));
 		let gradients = back.map(|_| Gradients { dh, dw, later, inverse_count });
 		let head = Head { h, w, targets: &self.targets[at.clone()], first: at.start, tokens: self.ids.len() };
 		head.cross_entropy(&*self.exec, arena, (self.logit_rows, &block), &Rows { max, sum, loss }, gradients.as_ref());
@@ -523,8 +517,7 @@ impl<B: Backend> Runner<B> {
 		let stages = self.plan.stages();
 		let levels = stages[..=index].iter().rev().take_while(|stage| stage.op == Op::TreeSum).count();
 		let partials = self.range(self.plan.inputs(&stages[index + 1 - levels])[0].0);
-		let sum = self.exec.tree_sum(arena, partials);
-		self.set(arena, self.plan.outputs(&stages[index])[0], sum);
+		self.exec.tree_sum(arena, partials, self.range(self.plan.outputs(&stages[index])[0]).start);
 	}
 
 	fn square_tiles(&self, arena: &mut B::Arena, stage: &Stage) {

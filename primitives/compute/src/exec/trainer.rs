@@ -1,6 +1,7 @@
 //! The inner loop's unit: one step of AdamW or Muon on one batch.
 
-use super::{memory::Accumulated, runner::Runner, At, Backend, Exec, Profile, SetupError, StepError, StepMemory};
+use super::{memory::Accumulated, runner::Runner, At, Backend, CodeError, Exec, Profile, SetupError, StepError, StepMemory};
+use crate::round::Sent;
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	layout::ParamLayout,
@@ -118,6 +119,15 @@ impl<B: Backend> Trainer<B> {
 		self.runner.exec.view(arena, self.runner.region(self.update.gradient))
 	}
 
+	/// What is sent of the difference between `base` and the parameters, as [`Sent::of`]. Overwrites the gradients.
+	///
+	/// # Errors
+	/// As [`Sent::of`].
+	pub fn sent(&self, arena: &mut B::Arena, base: &[f32], residual: Option<&[f32]>) -> Result<Sent, CodeError> {
+		let [end, x] = [0, self.update.gradient].map(|offset| self.runner.region(offset));
+		Sent::of(&*self.runner.exec, arena, self.layout(), &self.train, (base, end), x, residual)
+	}
+
 	/// Sets parameters, first and second moments.
 	///
 	/// # Panics
@@ -159,6 +169,11 @@ impl<B: Backend> Trainer<B> {
 	/// # Errors
 	/// [`StepError`]; only [`StepError::Diverged`] is an outcome of the job itself.
 	pub fn gradients(&mut self, arena: &mut B::Arena, tokens: &[u32]) -> Result<StepOutcome, StepError> {
+		Ok(self.measure(arena, tokens)?.0)
+	}
+
+	/// As [`Trainer::gradients`], with the factor that clips them.
+	fn measure(&mut self, arena: &mut B::Arena, tokens: &[u32]) -> Result<(StepOutcome, f32), StepError> {
 		self.runner.load(arena, tokens)?;
 		self.runner.gradients(arena);
 		let loss = self.runner.scalar(arena, self.runner.job.loss);
@@ -167,7 +182,7 @@ impl<B: Backend> Trainer<B> {
 		if !loss.is_finite() || !square_norm.is_finite() {
 			return Err(StepError::Diverged);
 		}
-		Ok(StepOutcome { loss, grad_norm: sqrt(square_norm) })
+		Ok((StepOutcome { loss, grad_norm: sqrt(square_norm) }, self.runner.clip(square_norm)))
 	}
 
 	/// One step: gradients, clipping, AdamW or Muon. `schedule_index` counts the steps of the whole run from 0, `t` those since
@@ -176,8 +191,8 @@ impl<B: Backend> Trainer<B> {
 	/// # Errors
 	/// [`StepError`]; parameters and moments are then unchanged, unless a device failed.
 	pub fn train_step(&mut self, arena: &mut B::Arena, tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, StepError> {
-		let outcome = self.gradients(arena, tokens)?;
-		let step = AdamW { clip: self.runner.scalar(arena, self.update.clip), ..adamw(&self.train, schedule_index, t) };
+		let (outcome, clip) = self.measure(arena, tokens)?;
+		let step = AdamW { clip, ..adamw(&self.train, schedule_index, t) };
 		self.runner.run(arena, self.update.first_direction..self.runner.plan.stages().len(), Some(&step));
 		self.runner.exec.settled()?;
 		Ok(outcome)

@@ -3,6 +3,7 @@
 use super::{Exec, Parts};
 use crate::simd::{columns, elementwise, rows};
 use neuroshard_kernels::{
+	num::fma,
 	scalar::{self, RmsBackward, MUON_STEP},
 	shape::{tile_count, AdamW, Muon, RopeDims, Start},
 };
@@ -72,6 +73,16 @@ impl Exec {
 		assert!(a.len() == out.len() && b.len() == out.len(), "shape");
 		let out = Parts::new(out);
 		self.split(a.len(), 1, |at| elementwise::sub(self.level, &a[at.clone()], &b[at.clone()], unsafe { out.get(at) }));
+	}
+
+	/// `x = fma(decay, x, a - b)`: a delta and the residual of those before.
+	pub fn delta_and_residual(&self, a: &[f32], b: &[f32], decay: f32, x: &mut [f32]) {
+		assert!(a.len() == x.len() && b.len() == x.len(), "shape");
+		let (len, x) = (x.len(), Parts::new(x));
+		self.split(len, 1, |at| {
+			let operands = a[at.clone()].iter().zip(&b[at.clone()]);
+			unsafe { x.get(at) }.iter_mut().zip(operands).for_each(|(x, (a, b))| *x = fma(decay, *x, a - b));
+		});
 	}
 
 	/// As [`scalar::adamw`].

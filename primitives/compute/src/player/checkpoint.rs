@@ -82,11 +82,11 @@ impl<E, D: FnMut(u32) -> Result<Vec<Vec<f32>>, E>> CheckpointStory<D> {
 		}
 		while self.done < steps {
 			let sent = self.deltas(self.done)?;
-			let decoded = sent.into_iter().map(|sent| decode_delta(&self.train, &self.exec, &self.layout, sent));
+			let decoded = sent.into_iter().map(|sent| decode_delta(&self.train, &*self.exec, &self.layout, sent));
 			let deltas = decoded.collect::<Result<Vec<_>, _>>().map_err(|_| PlayError::Position)?;
 			let steps = self.inner_steps.get(self.done as usize).map_or(&[][..], Vec::as_slice);
 			let [params, momentum] = &mut self.state;
-			take_outer_step(&self.exec, &self.layout, &self.train, params, momentum, &deltas, steps).map_err(|_| PlayError::Position)?;
+			take_outer_step(&*self.exec, &self.layout, &self.train, params, momentum, &deltas, steps).map_err(|_| PlayError::Position)?;
 			self.done += 1;
 		}
 		Ok(())

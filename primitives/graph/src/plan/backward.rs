@@ -311,7 +311,7 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	builder.update([trained, first, second], &gradients, clip, &directions)?;
 
 	let logits = builder.logits_block(&sizes, true)?;
-	let update = Some(Update { first_moment, second_moment, gradient, square_norm, clip, first_direction, first_stage });
+	let update = Some(Update { first_moment, second_moment, gradient, square_norm, first_direction, first_stage });
 	builder.plan.job = Some(ArenaJob { sizes, loss, logits, masked: train.masked, update });
 	Ok(builder.finish())
 }

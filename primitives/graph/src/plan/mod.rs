@@ -92,8 +92,6 @@ pub struct Update {
 	pub gradient: u64,
 	/// `[1, 1]` sum of squares of the gradient.
 	pub square_norm: TensorId,
-	/// `[1, 1]` clip factor.
-	pub clip: TensorId,
 	/// First stage after the clip factor: what Muon's directions are made of, and then the update. Before it, nothing depends on moments.
 	pub first_direction: usize,
 	/// First stage that changes parameters.

@@ -58,7 +58,7 @@ const COSINES: [u32; TILE + 1] = [
 	0x0000_0000,
 ];
 
-/// Element (k, n) of the orthonormal cosine transform: cos(pi k (2 n + 1) / 64) / 4, for k = 0 divided by sqrt(2) once more.
+/// Element (k, n) of [`TRANSFORM`].
 const fn cosine(k: usize, n: usize) -> f32 {
 	let turn = if k == 0 { 16 } else { k * (2 * n + 1) % 128 };
 	// cos repeats after 128, is even, and changes its sign half a turn on.
@@ -72,8 +72,8 @@ const fn cosine(k: usize, n: usize) -> f32 {
 	}
 }
 
-/// [`cosine`] row by row.
-const TRANSFORM: [[f32; TILE]; TILE] = {
+/// The orthonormal cosine transform of 32 numbers, row by row: element (k, n) is cos(pi k (2 n + 1) / 64) / 4, for k = 0 divided by sqrt(2) once more.
+pub const TRANSFORM: [[f32; TILE]; TILE] = {
 	let mut rows = [[0.0; TILE]; TILE];
 	let mut k = 0;
 	while k < TILE {

@@ -25,7 +25,9 @@ pub use aggregate::{
 };
 pub use attention::{attention_backward, attention_decode, attention_forward, AttentionBackward};
 pub use bias::{add_bias, column_sums};
-pub use code::{cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_scale, top_decode, top_encode, top_entries, INT8_CODE};
+pub use code::{
+	cosine_forward, cosine_inverse, int8_decode, int8_encode, int8_scale, top_decode, top_encode, top_entries, INT8_CODE, TRANSFORM,
+};
 pub use embedding::{embedding_gather, embedding_scatter_add};
 pub use int8::{matmul_int8, Group};
 pub use int8_blocks::{matmul_int8_nn, matmul_int8_nt, matmul_int8_tn, Square};
