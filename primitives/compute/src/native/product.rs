@@ -77,7 +77,7 @@ impl Exec {
 					// SAFETY: the first element of the block and of its output exist.
 					let (a, b, c) = unsafe { (a.from(0, depth.start), b.from(0, depth.start), c.from(first)) };
 					let k = depth.len();
-					pack_block(self.level, b, strip.clone(), 0..k, cols, right);
+					pack_block(self.level, b, strip.clone(), 0..k, right);
 					multiply_rows(self.level, a, lines.clone(), MatDims { m, n: strip.len(), k }, (right, spaced(k)), c, load, left);
 				}
 			}
