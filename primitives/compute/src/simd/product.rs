@@ -141,12 +141,15 @@ unsafe fn pack_spaced<I: Isa>(op: Operand, lines: usize, k: usize, width: usize,
 /// As [`pack`].
 #[inline(always)]
 unsafe fn pack_copied<I: Isa>(op: Operand, count: usize, k: usize, width: usize, dst: *mut f32) {
+	/// Elements of a line that are asked for before they are read.
+	const AHEAD: usize = 8;
 	// SAFETY: reads `count` lines of `k` elements; a store may reach beyond its line, into what is written later or the slack.
 	unsafe {
 		for kk in 0..k {
 			for line in (0..count).step_by(LANES) {
 				let offset = kk * op.stride + line;
 				let (src, dst) = (op.at.add(offset), dst.add(kk * width + line));
+				I::prefetch(src.wrapping_add(AHEAD * op.stride));
 				let readable = core::slice::from_raw_parts(src, LANES.min(op.len - offset));
 				I::store(dst, I::get(readable, 0));
 			}
