@@ -1,5 +1,6 @@
 //! Memory for a plan.
 
+use crate::pages::zeros;
 use std::{
 	borrow::{Borrow, BorrowMut},
 	ops::{Deref, DerefMut},
@@ -20,7 +21,7 @@ impl Arena {
 	/// An arena of `len` elements.
 	pub fn new(len: usize) -> Self {
 		let slack = ALIGNMENT / size_of::<f32>();
-		let buffer = vec![0.0; len + slack];
+		let buffer = zeros(len + slack);
 		// `align_offset` may decline to answer; an arena that is not aligned is slower and nothing else.
 		let first = buffer.as_ptr().align_offset(ALIGNMENT).min(slack);
 		Self { buffer, first, len }

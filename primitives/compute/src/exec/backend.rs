@@ -192,7 +192,11 @@ impl Backend for Exec {
 	}
 
 	fn copy(&self, arena: &mut [f32], from: At, to: usize) {
-		arena.copy_within(from, to);
+		if from.start != to {
+			let to = to..to + from.len();
+			let [from, to] = parts(arena, [from, to]);
+			Self::copy(self, from, to);
+		}
 	}
 
 	fn embedding_gather(&self, arena: &mut [f32], table: At, dim: usize, ids: &[u32], out: At) {

@@ -8,6 +8,9 @@ use crate::{
 use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
 use std::ops::Range;
 
+/// Multiply-adds in the time of packing one element.
+const PACKING: usize = 32;
+
 impl Exec {
 	/// As [`neuroshard_kernels::scalar::matmul_nt`].
 	pub fn matmul_nt(&self, dims: MatDims, a: &[f32], b: &[f32], c: &mut [f32], start: Start) {
@@ -57,7 +60,9 @@ impl Exec {
 		let threads = self.threads_for(m * n * k / 16);
 		let (rows, cols) = (self.level.tile_rows(), self.level.tile_cols());
 		// Each thread packs all of the other operand for itself: that costs less than waiting for one another, and reading what another core has written.
-		let by_rows = m.div_ceil(rows) >= 4 * threads && (n <= m || n.div_ceil(cols) < 4 * threads) || m.div_ceil(rows) >= n.div_ceil(cols);
+		let most = |len: usize, unit: usize| len.min(len.div_ceil(unit).div_ceil(threads) * unit);
+		let cost = |lines: usize, columns: usize| lines * columns + PACKING * (lines + columns);
+		let by_rows = cost(most(m, rows), n) <= cost(m, most(n, cols));
 		let c = Output { at: c.as_mut_ptr(), stride: n };
 		self.run(threads, |t| {
 			let mine = |parts| if parts { t } else { 0 };
@@ -77,7 +82,7 @@ impl Exec {
 					// SAFETY: the first element of the block and of its output exist.
 					let (a, b, c) = unsafe { (a.from(0, depth.start), b.from(0, depth.start), c.from(first)) };
 					let k = depth.len();
-					pack_block(self.level, b, strip.clone(), 0..k, cols, right);
+					pack_block(self.level, b, strip.clone(), 0..k, right);
 					multiply_rows(self.level, a, lines.clone(), MatDims { m, n: strip.len(), k }, (right, spaced(k)), c, load, left);
 				}
 			}

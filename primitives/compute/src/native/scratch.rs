@@ -1,5 +1,7 @@
 //! Working memory that grows to what is needed and stays.
 
+use crate::pages::zeros;
+
 const ALIGNMENT: usize = 64 / size_of::<f32>();
 
 /// A 64-byte-aligned buffer.
@@ -10,7 +12,7 @@ impl Scratch {
 	/// `len` elements with arbitrary contents.
 	pub(super) fn take(&mut self, len: usize) -> &mut [f32] {
 		if self.0.len() < len + ALIGNMENT {
-			self.0 = vec![0.0; len + ALIGNMENT];
+			self.0 = zeros(len + ALIGNMENT);
 		}
 		let offset = self.offset();
 		&mut self.0[offset..offset + len]

@@ -27,6 +27,10 @@ impl Isa for Avx2 {
 	const FEW: usize = 5;
 
 	#[inline(always)]
+	unsafe fn prefetch(p: *const f32) {
+		unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+	}
+	#[inline(always)]
 	unsafe fn load(p: *const f32) -> Self::V {
 		unsafe { (_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
 	}
@@ -127,8 +131,8 @@ impl Isa for Avx2 {
 		}
 	}
 	#[inline(always)]
-	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
-		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load) }
+	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool, next: *const f32) {
+		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load, next) }
 	}
 	#[inline(always)]
 	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {

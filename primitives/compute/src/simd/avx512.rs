@@ -20,6 +20,10 @@ impl Isa for Avx512 {
 	const FEW: usize = 8;
 
 	#[inline(always)]
+	unsafe fn prefetch(p: *const f32) {
+		unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+	}
+	#[inline(always)]
 	unsafe fn load(p: *const f32) -> __m512 {
 		unsafe { _mm512_loadu_ps(p) }
 	}
@@ -158,8 +162,8 @@ impl Isa for Avx512 {
 		}
 	}
 	#[inline(always)]
-	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
-		unsafe { product::tile::<Self, 12, 2>(k, a, b, c, ldc, load) }
+	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool, next: *const f32) {
+		unsafe { product::tile::<Self, 12, 2>(k, a, b, c, ldc, load, next) }
 	}
 	#[inline(always)]
 	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {

@@ -97,9 +97,13 @@ pub(crate) trait Isa: Copy {
 	/// Transposes 16 vectors as a 16x16 matrix.
 	unsafe fn transpose(rows: &mut [Self::V; 16]);
 	/// One product tile; see [`product::tile`].
-	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool);
+	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool, next: *const f32);
 	/// [`few::columns`] of `m` rows, from 1 to [`Self::FEW`].
 	unsafe fn few(m: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool);
+
+	/// Asks for the line of the cache with `p`, which may be anywhere.
+	#[inline(always)]
+	unsafe fn prefetch(_p: *const f32) {}
 
 	/// 16 elements of `s` from `i` on; those beyond its end are `fill`.
 	#[inline(always)]

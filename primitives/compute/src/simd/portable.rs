@@ -117,9 +117,9 @@ impl Isa for Portable {
 		}
 	}
 	#[inline(always)]
-	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {
+	unsafe fn tile(k: usize, a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool, next: *const f32) {
 		// SAFETY: as for this method; 6 rows of 1 vector.
-		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load) }
+		unsafe { product::tile::<Self, 6, 1>(k, a, b, c, ldc, load, next) }
 	}
 	#[inline(always)]
 	unsafe fn few(_one: usize, nk: (usize, usize), a: *const f32, b: *const f32, c: *mut f32, ldc: usize, load: bool) {

@@ -141,12 +141,15 @@ unsafe fn pack_spaced<I: Isa>(op: Operand, lines: usize, k: usize, width: usize,
 /// As [`pack`].
 #[inline(always)]
 unsafe fn pack_copied<I: Isa>(op: Operand, count: usize, k: usize, width: usize, dst: *mut f32) {
+	/// Elements of a line that are asked for before they are read.
+	const AHEAD: usize = 8;
 	// SAFETY: reads `count` lines of `k` elements; a store may reach beyond its line, into what is written later or the slack.
 	unsafe {
 		for kk in 0..k {
 			for line in (0..count).step_by(LANES) {
 				let offset = kk * op.stride + line;
 				let (src, dst) = (op.at.add(offset), dst.add(kk * width + line));
+				I::prefetch(src.wrapping_add(AHEAD * op.stride));
 				let readable = core::slice::from_raw_parts(src, LANES.min(op.len - offset));
 				I::store(dst, I::get(readable, 0));
 			}
@@ -165,25 +168,46 @@ unsafe fn pack_transposed<I: Isa>(op: Operand, count: usize, k: usize, width: us
 		// All groups of 16 lines of a block of 16 elements go before the next block, so that an overlapping store never hits finished data.
 		for kk in (0..k).step_by(LANES) {
 			let depth = LANES.min(k - kk);
-			for line in (0..count).step_by(LANES) {
-				let mut block = [I::splat(0.0); LANES];
-				for (l, row) in block.iter_mut().enumerate().take(count - line) {
-					let src = op.at.add((line + l) * op.stride + kk);
-					*row = I::get(core::slice::from_raw_parts(src, depth), 0);
-				}
-				I::transpose(&mut block);
-				for (e, &column) in block.iter().enumerate().take(depth) {
-					I::store(dst.add((kk + e) * width + line), column);
+			for line in (0..width).step_by(LANES).take_while(|&line| line < count) {
+				let (src, dst) = (op.at.add(line * op.stride + kk), dst.add(kk * width + line));
+				let (lines, all) = (LANES.min(count - line), LANES.min(width - line));
+				// Whole blocks, whose size is known to the compiler, stay in registers.
+				if (lines, depth) == (all, LANES) {
+					pack_square::<I>((src, op.stride), (all, LANES), width, dst);
+				} else {
+					pack_square::<I>((src, op.stride), (lines, depth), width, dst);
 				}
 			}
 		}
 	}
 }
 
-/// `MR x 16 NV` outputs: `c = a b`, or `c + a b`, over packed panels of `k` elements, k ascending in every accumulator.
+/// `lines` lines of `depth` elements, both at most 16. The same elements of the next panel's lines come into the cache.
 ///
 /// # Safety
-/// As [`Isa`]'s methods; `c` has `MR` rows of `16 NV` elements, `ldc` apart.
+/// As [`pack`].
+#[inline(always)]
+unsafe fn pack_square<I: Isa>((src, stride): (*const f32, usize), (lines, depth): (usize, usize), width: usize, dst: *mut f32) {
+	// SAFETY: as for this function.
+	unsafe {
+		let mut block = [I::splat(0.0); LANES];
+		for (l, row) in block.iter_mut().enumerate().take(lines) {
+			I::prefetch(src.wrapping_add((width + l) * stride));
+			*row = I::get(core::slice::from_raw_parts(src.add(l * stride), depth), 0);
+		}
+		I::transpose(&mut block);
+		for (e, &column) in block.iter().enumerate().take(depth) {
+			I::store(dst.add(e * width), column);
+		}
+	}
+}
+
+/// `MR x 16 NV` outputs: `c = a b`, or `c + a b`, over packed panels of `k` elements, k ascending in every accumulator.
+///
+/// Meanwhile the outputs at `next`, which are as far apart, come into the cache, a line at a time: all at once, they would hold up the operands.
+///
+/// # Safety
+/// As [`Isa`]'s methods; `c` has `MR` rows of `16 NV` elements, `ldc` apart. `next` may be anywhere.
 #[inline(always)]
 pub(super) unsafe fn tile<I: Isa, const MR: usize, const NV: usize>(
 	k: usize,
@@ -192,7 +216,10 @@ pub(super) unsafe fn tile<I: Isa, const MR: usize, const NV: usize>(
 	c: *mut f32,
 	ldc: usize,
 	load: bool,
+	mut next: *const f32,
 ) {
+	/// Elements of the chains between two lines that are asked for.
+	const BETWEEN: usize = 8;
 	// SAFETY: as for this function.
 	unsafe {
 		let mut acc = [[I::splat(0.0); NV]; MR];
@@ -203,25 +230,47 @@ pub(super) unsafe fn tile<I: Isa, const MR: usize, const NV: usize>(
 				}
 			}
 		}
-		for _ in 0..k {
-			let mut right = [I::splat(0.0); NV];
-			for (v, right) in right.iter_mut().enumerate() {
-				*right = I::load(b.add(v * LANES));
-			}
-			for (r, row) in acc.iter_mut().enumerate() {
-				let left = I::splat(*a.add(r));
-				for (acc, &right) in row.iter_mut().zip(&right) {
-					*acc = I::fma(left, right, *acc);
+		let rows = MR.min(k / (NV * BETWEEN));
+		for _ in 0..rows {
+			for v in 0..NV {
+				I::prefetch(next.wrapping_add(v * LANES));
+				for _ in 0..BETWEEN {
+					step::<I, MR, NV>(&mut acc, &mut a, &mut b);
 				}
 			}
-			a = a.add(MR);
-			b = b.add(NV * LANES);
+			next = next.wrapping_add(ldc);
+		}
+		for _ in rows * NV * BETWEEN..k {
+			step::<I, MR, NV>(&mut acc, &mut a, &mut b);
 		}
 		for (r, row) in acc.iter().enumerate() {
 			for (v, &acc) in row.iter().enumerate() {
 				I::store(c.add(r * ldc + v * LANES), acc);
 			}
 		}
+	}
+}
+
+/// One element of each chain of a [`tile`].
+///
+/// # Safety
+/// As [`tile`].
+#[inline(always)]
+unsafe fn step<I: Isa, const MR: usize, const NV: usize>(acc: &mut [[I::V; NV]; MR], a: &mut *const f32, b: &mut *const f32) {
+	// SAFETY: as for this function.
+	unsafe {
+		let mut right = [I::splat(0.0); NV];
+		for (v, right) in right.iter_mut().enumerate() {
+			*right = I::load(b.add(v * LANES));
+		}
+		for (r, row) in acc.iter_mut().enumerate() {
+			let left = I::splat(*a.add(r));
+			for (acc, &right) in row.iter_mut().zip(&right) {
+				*acc = I::fma(left, right, *acc);
+			}
+		}
+		*a = a.add(MR);
+		*b = b.add(NV * LANES);
 	}
 }
 
@@ -239,7 +288,8 @@ unsafe fn edge_tile<I: Isa>((rows, cols, k): (usize, usize, usize), a: *const f3
 				core::ptr::copy_nonoverlapping(c.add(r * ldc), buffer.as_mut_ptr().add(r * I::NR), cols);
 			}
 		}
-		I::tile(k, a, b, buffer.as_mut_ptr(), I::NR, load);
+		let at = buffer.as_mut_ptr();
+		I::tile(k, a, b, at, I::NR, load, at);
 		for r in 0..rows {
 			core::ptr::copy_nonoverlapping(buffer.as_ptr().add(r * I::NR), c.add(r * ldc), cols);
 		}
@@ -266,9 +316,10 @@ pub(super) unsafe fn panels<I: Isa>(
 			let (rows, cols) = (I::MR.min(m - i), I::NR.min(n - j));
 			// SAFETY: panels and outputs exist.
 			unsafe {
-				let (a, b, c) = (a.add(i * lines), b.add(j * depth), c.add(i * ldc + j));
+				let (a, b, c, top) = (a.add(i * lines), b.add(j * depth), c.add(i * ldc + j), c.add(j));
 				if rows == I::MR && cols == I::NR {
-					I::tile(k, a, b, c, ldc, load);
+					let next = if i + I::MR < m { c.wrapping_add(I::MR * ldc) } else { top.wrapping_add(I::NR) };
+					I::tile(k, a, b, c, ldc, load, next);
 				} else {
 					edge_tile::<I>((rows, cols, k), a, b, c, ldc, load);
 				}
@@ -301,12 +352,12 @@ impl Output {
 }
 
 kernels! {
-	/// Packs lines `lines` of `op`, elements `k`, into panels of `width`, [`spaced`] apart, at the beginning of `dst`.
+	/// Packs lines `lines` of a right operand, elements `k`, into panels that are [`spaced`] apart, at the beginning of `dst`.
 	///
 	/// The lines and elements exist and `dst` has room for whole panels and [`SLACK`].
-	fn pack_block<I>(op: Operand, lines: Range<usize>, k: Range<usize>, width: usize, dst: &mut [f32]) {
-		debug_assert!(dst.len() >= lines.len().next_multiple_of(width) * spaced(k.len()));
-		pack_spaced::<I>(op.from(lines.start, k.start), lines.len(), k.len(), width, dst.as_mut_ptr());
+	fn pack_block<I>(op: Operand, lines: Range<usize>, k: Range<usize>, dst: &mut [f32]) {
+		debug_assert!(dst.len() >= lines.len().next_multiple_of(I::NR) * spaced(k.len()));
+		pack_spaced::<I>(op.from(lines.start, k.start), lines.len(), k.len(), I::NR, dst.as_mut_ptr());
 	}
 
 	/// Packs lines `lines` of `op`, elements `k`, into panels of `width`, at the beginning of `dst`.
