@@ -24,8 +24,9 @@ const CASE_VECTORS: u64 = 5;
 /// The same while outer steps are taken, besides the deltas: the loaded checkpoint, the last one that was computed, and the one that comes out.
 const OUTER_VECTORS: u64 = 6;
 
-/// Bytes for two numbers of operands that are quantized, with their scales, rounded up.
-const QUANTIZED_BYTES: u64 = 3;
+/// Bytes for each number of the largest operand that is quantized: at most three gradients that are kept for two products each, and another operand, with what
+/// goes with a block, rounded up.
+const QUANTIZED_BYTES: u64 = 9;
 
 /// Memory that a run takes of whoever has to do with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -185,8 +186,8 @@ mod tests {
 		let in_class =
 			|products| Needs::of(&RunConfig { train: TrainConfig { products, ..config.train.clone() }, ..config.clone() }).unwrap();
 		let [exact, int8] = [Products::F32, Products::Int8].map(in_class);
-		// 64 tokens of the widest activations, three bytes for a number of each operand.
-		let operands = 3 * u64::from(config.model.ffn) * u64::from(config.train.batch * config.train.seq_len);
+		// 64 tokens of the widest activations, nine bytes for each of their numbers.
+		let operands = 9 * u64::from(config.model.ffn) * u64::from(config.train.batch * config.train.seq_len);
 		assert_eq!((int8.beside - exact.beside, int8.case - exact.case), (operands, operands));
 	}
 

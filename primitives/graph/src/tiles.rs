@@ -83,6 +83,11 @@ impl TileBounds {
 		}
 	}
 
+	/// Whether all of the tile lies inside.
+	fn is_whole(&self) -> bool {
+		(self.rows, self.cols) == (TILE, TILE)
+	}
+
 	fn gather(&self, values: &[f32], leaf: &mut [u8]) {
 		leaf.fill(0);
 		for row in 0..self.rows {
@@ -115,9 +120,15 @@ impl TileBounds {
 	}
 }
 
-/// Every tile of `layout` in order.
-fn tile_bounds(layout: &ParamLayout) -> impl Iterator<Item = TileBounds> + '_ {
-	layout.tensors().iter().flat_map(|tensor| (0..tile_count(tensor.rows, tensor.cols)).map(move |index| TileBounds::new(tensor, index)))
+/// Every tile of `layout` in order, from number `first` on.
+fn tile_bounds(layout: &ParamLayout, first: usize) -> impl Iterator<Item = TileBounds> + '_ {
+	let mut before = 0;
+	layout.tensors().iter().flat_map(move |tensor| {
+		let count = tile_count(tensor.rows, tensor.cols);
+		let skipped = first.saturating_sub(before).min(count);
+		before += count;
+		(skipped..count).map(move |index| TileBounds::new(tensor, index))
+	})
 }
 
 /// The tiles of a flat vector, concatenated in the order of the layout. `values` beyond the layout are ignored.
@@ -126,7 +137,7 @@ fn tile_bounds(layout: &ParamLayout) -> impl Iterator<Item = TileBounds> + '_ {
 /// If `values` is shorter than the layout.
 pub fn encode(layout: &ParamLayout, values: &[f32]) -> Vec<u8> {
 	let mut bytes = vec![0; layout.encoded_len()];
-	for (bounds, leaf) in tile_bounds(layout).zip(bytes.chunks_exact_mut(LEAF_BYTES)) {
+	for (bounds, leaf) in tile_bounds(layout, 0).zip(bytes.chunks_exact_mut(LEAF_BYTES)) {
 		bounds.gather(values, leaf);
 	}
 	bytes
@@ -153,7 +164,7 @@ pub fn decode_into(layout: &ParamLayout, bytes: &[u8], values: &mut [f32]) -> Re
 	if values.len() != layout.len() {
 		return Err(DecodeError::Destination { expected: layout.len(), found: values.len() });
 	}
-	for (tile, (bounds, leaf)) in tile_bounds(layout).zip(bytes.chunks_exact(LEAF_BYTES)).enumerate() {
+	for (tile, (bounds, leaf)) in tile_bounds(layout, 0).zip(bytes.chunks_exact(LEAF_BYTES)).enumerate() {
 		bounds.scatter(tile, leaf, values)?;
 	}
 	Ok(())
@@ -284,15 +295,65 @@ pub fn leaf_hashes(bytes: &[u8], threads: usize) -> Vec<Hash> {
 /// If `values` is shorter than the layout.
 pub fn tile_hashes(layout: &ParamLayout, values: &[f32], threads: usize) -> Vec<Hash> {
 	let mut hashes = vec![[0; 32]; layout.tile_count()];
-	in_parts(threads, &mut hashes, |first, out| {
-		let mut bounds = tile_bounds(layout).skip(first);
-		hash_written(first, out, |_, leaf| {
-			if let Some(bounds) = bounds.next() {
-				bounds.gather(values, leaf);
-			}
-		});
-	});
+	in_parts(threads, &mut hashes, |first, out| hash_tiles(&mut tile_bounds(layout, first), values, out));
 	hashes
+}
+
+/// Hashes of the next tiles of `bounds`, as many as `out` has, which are no more than there are.
+fn hash_tiles(bounds: &mut impl Iterator<Item = TileBounds>, values: &[f32], out: &mut [Hash]) {
+	/// Bytes of the hashes of a tile's quarters.
+	const QUARTERS: usize = 4 * 32;
+	let (mut leaf, mut quarters) = ([0; LEAF_BYTES], [0; BATCH * QUARTERS]);
+	for out in out.chunks_mut(BATCH) {
+		let quarters = &mut quarters[..out.len() * QUARTERS];
+		for pair in quarters.chunks_mut(2 * QUARTERS) {
+			let tiles = [bounds.next(), if pair.len() > QUARTERS { bounds.next() } else { None }];
+			if let ([Some(a), Some(b)], Some(pair)) = (&tiles, pair.as_mut_array()) {
+				if a.is_whole() && b.is_whole() && hash_whole(values, [a, b], pair) {
+					continue;
+				}
+			}
+			for (tile, quarters) in tiles.iter().flatten().zip(pair.chunks_exact_mut(QUARTERS)) {
+				tile.gather(values, &mut leaf);
+				hash_all(&leaf, QUARTER_BYTES, quarters);
+			}
+		}
+		hash_all(quarters, QUARTERS, out.as_flattened_mut());
+	}
+}
+
+/// Hashes of the quarters of two whole tiles where they lie, if this machine has what that takes.
+fn hash_whole(values: &[f32], tiles: [&TileBounds; 2], out: &mut [u8; 256]) -> bool {
+	#[cfg(feature = "std")]
+	return neuroshard_kernels::hash::quarters(values, tiles.map(|tile| (tile.first, tile.stride)), out);
+	#[cfg(not(feature = "std"))]
+	{
+		let _ = (values, tiles, out);
+		false
+	}
+}
+
+/// Tiles under one node of those that [`subtree_roots`] computes, a power of two.
+const SUBTREE: usize = 64;
+
+/// Nodes of the Merkle tree over the tiles of a layout that [`subtree_roots`] computes.
+pub fn subtree_count(layout: &ParamLayout) -> usize {
+	layout.tile_count().div_ceil(SUBTREE)
+}
+
+/// Nodes of the Merkle tree over the tiles of a flat vector, each over 64 tiles, from node `first` on: [`merkle_root`] over all of them is that over the tiles.
+/// They can be computed apart.
+///
+/// # Panics
+/// If `values` is shorter than the layout, or there are no such nodes.
+pub fn subtree_roots(layout: &ParamLayout, values: &[f32], first: usize, out: &mut [Hash]) {
+	let (all, mut leaves) = (layout.tile_count(), [[0; 32]; SUBTREE]);
+	let mut bounds = tile_bounds(layout, first * SUBTREE);
+	for (node, root) in (first..).zip(out) {
+		let leaves = &mut leaves[..SUBTREE.min(all - node * SUBTREE)];
+		hash_tiles(&mut bounds, values, leaves);
+		*root = merkle_root(leaves);
+	}
 }
 
 /// Content identifier of any blob: the Merkle root over its 4 KiB leaves. That of [`encode`]'s bytes equals

@@ -19,8 +19,25 @@ pub fn blake2b_256(inputs: &[u8], len: usize, out: &mut [u8]) -> usize {
 	0
 }
 
+/// Hashes of the quarters of two 32x32 tiles of tensors, from the tiles' first elements in `values` and the lengths of the tensors' rows: those of 8 rows of
+/// canonical numbers each. Whether there are any: there are none on a machine without AVX-512.
+///
+/// # Panics
+/// If a tile is not within `values`.
+pub fn quarters(values: &[f32], tiles: [(usize, usize); 2], out: &mut [u8; 256]) -> bool {
+	#[cfg(target_arch = "x86_64")]
+	if is_x86_feature_detected!("avx512f") {
+		// SAFETY: this machine has AVX-512F.
+		unsafe { avx512::of_tiles(values, tiles, out) };
+		return true;
+	}
+	let _ = (values, tiles, out);
+	false
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
+	use crate::{num::NAN, shape::TILE};
 	use core::arch::x86_64::*;
 
 	const IV: [u64; 8] = [
@@ -52,13 +69,32 @@ mod avx512 {
 	/// Hashes of eight inputs of `len` bytes.
 	#[target_feature(enable = "avx512f")]
 	pub(super) fn eight(inputs: &[u8], len: usize, out: &mut [u8]) {
+		hash(len, |input, at| load(&inputs[input * len + at..][..64]), out);
+	}
+
+	/// See [`super::quarters`]. A block of 128 bytes is a row of a tile.
+	#[target_feature(enable = "avx512f")]
+	pub(super) fn of_tiles(values: &[f32], tiles: [(usize, usize); 2], out: &mut [u8; 256]) {
+		/// Rows of a quarter.
+		const ROWS: usize = TILE / 4;
+		let part = |quarter: usize, at: usize| {
+			let ((first, cols), row) = (tiles[quarter / 4], quarter % 4 * ROWS + at / 128);
+			canonical(&values[first + row * cols + at % 128 / 4..][..16])
+		};
+		hash(4 * TILE * ROWS, part, out);
+	}
+
+	/// Hashes of eight inputs of `len` bytes: `part` gives 64 of an input from a byte on.
+	#[inline]
+	#[target_feature(enable = "avx512f")]
+	fn hash(len: usize, part: impl Fn(usize, usize) -> __m512i, out: &mut [u8]) {
 		let mut h = IV.map(|word| _mm512_set1_epi64(word as i64));
 		h[0] = _mm512_xor_si512(h[0], _mm512_set1_epi64(PARAMETERS as i64));
 		for first in (0..len).step_by(128) {
 			let mut words = [_mm512_setzero_si512(); 16];
 			let end = len.min(first + 128);
 			for (place, half) in (first..end).step_by(64).enumerate() {
-				let rows = core::array::from_fn(|input| load(&inputs[input * len + half..][..64]));
+				let rows = core::array::from_fn(|input| part(input, half));
 				words[8 * place..8 * place + 8].copy_from_slice(&transposed(rows));
 			}
 			compress(&mut h, &words, end as u64, end == len);
@@ -71,6 +107,18 @@ mod avx512 {
 				out[8 * word..8 * word + 8].copy_from_slice(&lane.to_le_bytes());
 			}
 		}
+	}
+
+	/// Bits of 16 numbers as they are hashed: see [`crate::num::canon_bits`].
+	#[target_feature(enable = "avx512f")]
+	fn canonical(numbers: &[f32]) -> __m512i {
+		/// By kind of a number, four bits each, lowest first: quiet and signalling NaNs are replaced, zeros lose their sign, and ones, infinities, negative and
+		/// positive numbers stay.
+		const KINDS: i32 = 0x1111_1800;
+		assert_eq!(numbers.len(), 16);
+		// SAFETY: 16 numbers are readable.
+		let numbers = unsafe { _mm512_loadu_ps(numbers.as_ptr()) };
+		_mm512_castps_si512(_mm512_fixupimm_ps::<0>(_mm512_set1_ps(NAN), numbers, _mm512_set1_epi32(KINDS)))
 	}
 
 	#[target_feature(enable = "avx512f")]

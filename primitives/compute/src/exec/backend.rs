@@ -1,7 +1,7 @@
 //! What executes the operators of a plan: this machine's processor, or a device with memory of its own.
 
 use super::code::{encode_vector, CodeError};
-use crate::native::Exec;
+use crate::native::{Exec, Shared};
 use neuroshard_graph::{commit::tensors_root, config::Code, graph::Product, layout::ParamLayout, merkle::Hash};
 use neuroshard_kernels::{
 	scalar::{self, AttentionBackward, RmsBackward},
@@ -62,6 +62,11 @@ pub trait Backend {
 		tensors_root(layout, &self.view(arena, at), self.host().threads())
 	}
 
+	/// The same of several.
+	fn tensors_roots(&self, arena: &Self::Arena, layout: &ParamLayout, at: [At; 3]) -> [Hash; 3] {
+		at.map(|at| self.tensors_root(arena, layout, at))
+	}
+
 	/// See [`scalar::embedding_gather`].
 	fn embedding_gather(&self, arena: &mut Self::Arena, table: At, dim: usize, ids: &[u32], out: At);
 	/// See [`scalar::embedding_scatter_add`].
@@ -91,9 +96,16 @@ pub trait Backend {
 	/// See [`scalar::matmul_nt`], [`scalar::matmul_nn`], [`scalar::matmul_tn`], [`scalar::matmul_int8`], and for the kinds of quantized blocks
 	/// [`scalar::matmul_int8_nt`], [`scalar::matmul_int8_nn`] and [`scalar::matmul_int8_tn`]. Both operands may be the same.
 	fn product(&self, arena: &mut Self::Arena, kind: Product, dims: MatDims, operands: [At; 2], c: At, start: Start);
-	/// [`Backend::product`] after one of the same kind with the same activations (on the left, of a weight's gradient on the right), which nothing has
-	/// changed since: what was made of them may be used again.
-	fn product_again(&self, arena: &mut Self::Arena, kind: Product, dims: MatDims, operands: [At; 2], c: At, start: Start) {
+	/// [`Backend::product`] of quantized blocks, with operands that others read, too: what is made of them may be kept for these.
+	fn product_sharing(
+		&self,
+		arena: &mut Self::Arena,
+		kind: Product,
+		dims: MatDims,
+		operands: [At; 2],
+		c: At,
+		(start, _): (Start, Shared),
+	) {
 		self.product(arena, kind, dims, operands, c, start);
 	}
 	/// See [`scalar::attention_forward`].
@@ -199,6 +211,10 @@ impl Backend for Exec {
 		}
 	}
 
+	fn tensors_roots(&self, arena: &[f32], layout: &ParamLayout, at: [At; 3]) -> [Hash; 3] {
+		self.tensors_roots(layout, at.map(|at| &arena[at]))
+	}
+
 	fn embedding_gather(&self, arena: &mut [f32], table: At, dim: usize, ids: &[u32], out: At) {
 		let [table, out] = parts(arena, [table, out]);
 		self.embedding_gather(table, dim, ids, out);
@@ -266,7 +282,11 @@ impl Backend for Exec {
 		}
 	}
 
-	fn product(&self, arena: &mut [f32], kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
+	fn product(&self, arena: &mut [f32], kind: Product, dims: MatDims, operands: [At; 2], c: At, start: Start) {
+		self.product_sharing(arena, kind, dims, operands, c, (start, Shared::default()));
+	}
+
+	fn product_sharing(&self, arena: &mut [f32], kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, (start, shared): (Start, Shared)) {
 		let (a, b, c): (&[f32], &[f32], &mut [f32]) = if a == b {
 			let [a, c] = parts(arena, [a, c]);
 			(a, a, c)
@@ -279,19 +299,9 @@ impl Backend for Exec {
 			Product::Nn => self.matmul_nn(dims, a, b, c, start),
 			Product::Tn => self.matmul_tn(dims, a, b, c, start),
 			Product::Int8 => self.matmul_int8(dims, a, b, c, start),
-			Product::Int8Nt => self.matmul_int8_nt(dims, a, b, c, start),
-			Product::Int8Nn => self.matmul_int8_nn(dims, a, b, c, start),
-			Product::Int8Tn => self.matmul_int8_tn(dims, a, b, c, start),
-		}
-	}
-
-	fn product_again(&self, arena: &mut [f32], kind: Product, dims: MatDims, [a, b]: [At; 2], c: At, start: Start) {
-		match kind {
-			Product::Int8Nt | Product::Int8Tn => {
-				let [a, b, c] = parts(arena, [a, b, c]);
-				self.matmul_int8_again(kind == Product::Int8Tn, dims, a, b, c, start);
-			}
-			_ => Backend::product(self, arena, kind, dims, [a, b], c, start),
+			Product::Int8Nt => self.shared_int8_nt(dims, [a, b], c, start, shared),
+			Product::Int8Nn => self.shared_int8_nn(dims, [a, b], c, start, shared),
+			Product::Int8Tn => self.shared_int8_tn(dims, [a, b], c, start, shared),
 		}
 	}
 

@@ -2,7 +2,7 @@
 //! is needed of it.
 
 use super::backend::{At, Backend};
-use crate::native::Exec;
+use crate::native::{Exec, Shared};
 use neuroshard_graph::graph::Product;
 use neuroshard_kernels::shape::{MatDims, Start, SEGMENT};
 use std::ops::Range;
@@ -82,11 +82,11 @@ impl Share {
 }
 
 /// Adds what the rows of block `at` of `tokens` rows give to the gradient of a weight: after the last block `dw` is what `matmul_tn` makes of all
-/// rows. Later segments are summed up in `later`, of `dw`'s length if there is one. `again`: as [`Backend::product_again`].
+/// rows. Later segments are summed up in `later`, of `dw`'s length if there is one. `shared`: as [`Backend::product_sharing`].
 pub(super) fn add_to_weights<B: Backend>(
 	backend: &B,
 	arena: &mut B::Arena,
-	(kind, again): (Product, bool),
+	(kind, shared): (Product, Shared),
 	(at, tokens): (&Range<usize>, usize),
 	[dy, x]: [At; 2],
 	dw: At,
@@ -94,8 +94,8 @@ pub(super) fn add_to_weights<B: Backend>(
 ) {
 	let (k, share) = (at.len(), Share::new(at, tokens));
 	let dims = MatDims { m: dy.len() / k, n: x.len() / k, k };
-	let product = if again { B::product_again } else { B::product };
-	product(backend, arena, kind, dims, [dy, x], if share.in_place { dw.clone() } else { later.clone() }, share.start);
+	let to = if share.in_place { dw.clone() } else { later.clone() };
+	backend.product_sharing(arena, kind, dims, [dy, x], to, (share.start, shared));
 	if share.ends {
 		backend.add_assign(arena, dw, later);
 	}
@@ -152,7 +152,15 @@ impl Head<'_> {
 				let dims = MatDims { m, n: dim, k: vocab };
 				backend.product(arena, Product::Nn, dims, [logits.clone(), w.clone()], within(dh, &wide), Start::Zero);
 				if !dw.is_empty() {
-					add_to_weights(backend, arena, (Product::Tn, false), (&at, *tokens), [logits, h], dw.clone(), later.clone());
+					add_to_weights(
+						backend,
+						arena,
+						(Product::Tn, Shared::default()),
+						(&at, *tokens),
+						[logits, h],
+						dw.clone(),
+						later.clone(),
+					);
 				}
 			}
 		}

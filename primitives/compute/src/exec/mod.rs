@@ -17,7 +17,7 @@ mod trainer;
 mod validator;
 mod weight;
 
-pub use crate::native::{Exec, ExecError};
+pub use crate::native::{Exec, ExecError, Shared};
 pub use arena::Arena;
 pub use backend::{At, Backend, DeviceError, RmsInput};
 pub use beside::{Beside, PackedAdapter};

@@ -7,7 +7,7 @@ use super::{
 	profile::Profile,
 	SetupError, StepError,
 };
-use crate::native::Exec;
+use crate::native::{Exec, Shared};
 use neuroshard_graph::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	corpus::{id, target},
@@ -444,16 +444,26 @@ impl<B: Backend> Runner<B> {
 		Start::Existing
 	}
 
-	/// Whether the stage before a product is one of the same kind with the same activations. Then it has just been run: stages are run one by one in parts
-	/// that begin and end with other operators.
-	fn again(&self, index: usize, kind: Product) -> bool {
-		let activations = |stage: &Stage| self.plan.inputs(stage).get(usize::from(kind.over_tokens())).map(|(id, _)| *id);
-		let before = index.checked_sub(1).and_then(|before| self.plan.stages().get(before));
-		before.is_some_and(|before| before.op == Op::Product(kind) && activations(before) == activations(&self.plan.stages()[index]))
+	/// Which operands of a product of quantized blocks others beside it read. Stages are run one by one in parts that begin and end with other operators, and
+	/// a product changes nothing that others beside it read.
+	fn shared(&self, index: usize) -> Shared {
+		let stages = self.plan.stages();
+		let is_product = |stage: &&Stage| matches!(stage.op, Op::Product(_));
+		let reads = |stage: &Stage| match stage.op {
+			Op::Product(Product::Int8Nt | Product::Int8Nn | Product::Int8Tn) => [0, 1].map(|n| Some(self.plan.inputs(stage)[n].0)),
+			_ => [None; 2],
+		};
+		let mine = reads(&stages[index]);
+		let same = |other: [Option<TensorId>; 2]| [0, 1].map(|n| mine[n].is_some() && other[n] == mine[n]);
+		let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a | c, b | d];
+		Shared {
+			before: stages[..index].iter().rev().take_while(is_product).map(reads).map(same).fold([false; 2], either),
+			after: stages[index + 1..].iter().take_while(is_product).map(reads).map(same).fold([false; 2], either),
+		}
 	}
 
 	fn product(&self, arena: &mut B::Arena, index: usize, kind: Product, at: &Range<usize>) {
-		let (stage, again) = (&self.plan.stages()[index], self.again(index, kind));
+		let (stage, shared) = (&self.plan.stages()[index], self.shared(index));
 		let start = self.start(arena, stage, 2);
 		let (inputs, c) = (self.plan.inputs(stage), self.plan.outputs(stage)[0]);
 		let (a, b) = (inputs[0].0, inputs[1].0);
@@ -465,10 +475,9 @@ impl<B: Backend> Runner<B> {
 		let gradient = kind.over_tokens() && self.job.update.is_some_and(|update| index < update.first_direction);
 		if let Some(accumulated) = self.accumulated.as_ref().filter(|_| gradient) {
 			let later = accumulated.later(&c);
-			return add_to_weights(&*self.exec, arena, (kind, again), (at, self.ids.len()), [a, b], c, later);
+			return add_to_weights(&*self.exec, arena, (kind, shared), (at, self.ids.len()), [a, b], c, later);
 		}
-		let product = if again { B::product_again } else { B::product };
-		product(&*self.exec, arena, kind, dims, [a, b], c, start);
+		self.exec.product_sharing(arena, kind, dims, [a, b], c, (start, shared));
 	}
 
 	/// The four stages that end with the LossRows at `index`, and in a training step the three that begin with LossBack.

@@ -101,7 +101,7 @@ impl<B: Backend> Trainer<B> {
 
 	/// Merkle roots over the tiles of parameters, first and second moments.
 	pub fn state_roots(&self, arena: &B::Arena) -> [Hash; 3] {
-		self.state_at().map(|at| self.runner.exec.tensors_root(arena, self.layout(), at))
+		self.runner.exec.tensors_roots(arena, self.layout(), self.state_at())
 	}
 
 	/// Parameters; a copy, where the arena is a device's.

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod attention;
+mod commitment;
 mod environment;
 mod int8;
 mod int8_blocks;
@@ -13,6 +14,7 @@ mod unfused;
 
 pub use crate::simd::Level;
 pub use int8::{PackedInt8, Quantized};
+pub use int8_blocks::Shared;
 pub use packed::{Packed, Seen, PAGE};
 
 use crate::pool::Pool;
@@ -54,7 +56,7 @@ pub struct Exec {
 	pool: Pool,
 	/// Working memory of each thread.
 	scratch: Vec<Mutex<Scratch>>,
-	/// Quantized operands of a product.
+	/// Quantized operands of products.
 	quantized: Mutex<int8_blocks::Operands>,
 	/// Work from which on all threads are woken.
 	worth: AtomicUsize,

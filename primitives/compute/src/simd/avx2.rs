@@ -3,6 +3,7 @@
 use super::{
 	few,
 	int8::{panels, Activations, Block, Dots, Shape},
+	int8_blocks::{self, columns, Bits, Packed, Sums, QUAD},
 	product, Isa,
 };
 use core::arch::x86_64::*;
@@ -189,6 +190,102 @@ impl Dots for Avx2 {
 			match rows {
 				1 => panels::<Self, 1, 4>(shape, a, b, c),
 				_ => panels::<Self, 2, 1>(shape, a, b, c),
+			}
+		}
+	}
+}
+
+impl Bits for Avx2 {
+	#[inline(always)]
+	unsafe fn zeros() -> Self::K {
+		unsafe { (_mm256_setzero_si256(), _mm256_setzero_si256()) }
+	}
+	#[inline(always)]
+	unsafe fn greater(most: Self::K, x: Self::V) -> Self::K {
+		unsafe {
+			let mask = _mm256_set1_epi32(0x7fff_ffff);
+			let (first, second) = (_mm256_castps_si256(x.0), _mm256_castps_si256(x.1));
+			(_mm256_max_epu32(most.0, _mm256_and_si256(first, mask)), _mm256_max_epu32(most.1, _mm256_and_si256(second, mask)))
+		}
+	}
+	#[inline(always)]
+	unsafe fn rounded(x: Self::V, inverse: Self::V, round: Self::V) -> Self::K {
+		unsafe {
+			let sums = halves!(_mm256_fmadd_ps(x, inverse, round));
+			halves!(_mm256_castps_si256(sums))
+		}
+	}
+	#[inline(always)]
+	unsafe fn plus(a: Self::K, b: Self::K) -> Self::K {
+		unsafe { halves!(_mm256_add_epi32(a, b)) }
+	}
+	#[inline(always)]
+	unsafe fn quads([a, b, c, d]: [Self::K; QUAD]) -> Self::K {
+		unsafe { (quads([a.0, b.0, c.0, d.0]), quads([a.1, b.1, c.1, d.1])) }
+	}
+	#[inline(always)]
+	unsafe fn store_bytes(at: *mut u8, bits: Self::K) {
+		unsafe {
+			let mask = _mm256_set1_epi32(0xff);
+			let words = _mm256_packus_epi32(_mm256_and_si256(bits.0, mask), _mm256_and_si256(bits.1, mask));
+			// So far four of the first and four of the second in each half.
+			let words = _mm256_permute4x64_epi64::<0xd8>(words);
+			let (first, second) = (_mm256_castsi256_si128(words), _mm256_extracti128_si256::<1>(words));
+			_mm_storeu_si128(at.cast(), _mm_packus_epi16(first, second));
+		}
+	}
+	#[inline(always)]
+	unsafe fn floats(bits: Self::K) -> Self::V {
+		unsafe { halves!(_mm256_castsi256_ps(bits)) }
+	}
+}
+
+/// The lowest bytes of four vectors, those of the first lowest.
+#[inline(always)]
+unsafe fn quads([a, b, c, d]: [__m256i; QUAD]) -> __m256i {
+	unsafe {
+		let mask = _mm256_set1_epi32(0xff);
+		let ab = _mm256_or_si256(_mm256_and_si256(a, mask), _mm256_slli_epi32::<8>(_mm256_and_si256(b, mask)));
+		let cd = _mm256_or_si256(_mm256_and_si256(c, mask), _mm256_slli_epi32::<8>(_mm256_and_si256(d, mask)));
+		_mm256_or_si256(ab, _mm256_slli_epi32::<16>(cd))
+	}
+}
+
+impl Sums for Avx2 {
+	type F = Self;
+	type S = (__m256i, __m256i);
+	type R = (__m256i, __m256i);
+	/// Magnitudes, and the numbers.
+	type L = (__m256i, __m256i);
+	const ROWS: usize = 2;
+
+	#[inline(always)]
+	unsafe fn start(_: *const i32) -> Self::S {
+		unsafe { (_mm256_setzero_si256(), _mm256_setzero_si256()) }
+	}
+	#[inline(always)]
+	unsafe fn right(at: *const u8) -> Self::R {
+		unsafe { (_mm256_loadu_si256(at.cast()), _mm256_loadu_si256(at.add(32).cast())) }
+	}
+	#[inline(always)]
+	unsafe fn left(at: *const u8) -> Self::L {
+		unsafe { <Self as Dots>::activations(at.cast()) }
+	}
+	#[inline(always)]
+	unsafe fn dot(sums: Self::S, right: Self::R, left: Self::L) -> Self::S {
+		unsafe { <Self as Dots>::dot(sums, right, left) }
+	}
+	#[inline(always)]
+	unsafe fn floats(sums: Self::S) -> (__m256, __m256) {
+		unsafe { <Self as Dots>::floats(sums) }
+	}
+	#[inline(always)]
+	unsafe fn rows(rows: usize, shape: int8_blocks::Shape, a: (*const Packed, usize), b: *const Packed, c: *mut f32) {
+		// SAFETY: as for this method.
+		unsafe {
+			match rows {
+				1 => columns::<Self, 1, 2>(shape, a, b, c),
+				_ => columns::<Self, 2, 1>(shape, a, b, c),
 			}
 		}
 	}

@@ -3,6 +3,7 @@
 use super::{
 	avx2, few,
 	int8::{panels, Activations, Block, Dots, Shape},
+	int8_blocks::{self, columns, Bits, Packed, Sums, QUAD},
 	product, Isa,
 };
 use core::arch::x86_64::*;
@@ -227,6 +228,87 @@ impl Dots for Vnni {
 				4 => panels::<Self, 4, 2>(shape, a, b, c),
 				5 => panels::<Self, 5, 2>(shape, a, b, c),
 				_ => panels::<Self, 6, 2>(shape, a, b, c),
+			}
+		}
+	}
+}
+
+impl Bits for Avx512 {
+	#[inline(always)]
+	unsafe fn zeros() -> __m512i {
+		unsafe { _mm512_setzero_si512() }
+	}
+	#[inline(always)]
+	unsafe fn greater(most: __m512i, x: __m512) -> __m512i {
+		unsafe { _mm512_max_epu32(most, _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fff_ffff))) }
+	}
+	#[inline(always)]
+	unsafe fn rounded(x: __m512, inverse: __m512, round: __m512) -> __m512i {
+		unsafe { _mm512_castps_si512(_mm512_fmadd_ps(x, inverse, round)) }
+	}
+	#[inline(always)]
+	unsafe fn plus(a: __m512i, b: __m512i) -> __m512i {
+		unsafe { _mm512_add_epi32(a, b) }
+	}
+	#[inline(always)]
+	unsafe fn quads([a, b, c, d]: [__m512i; QUAD]) -> __m512i {
+		unsafe {
+			// Bits of the first where the mask has ones, else of the second.
+			let (bytes, words) = (_mm512_set1_epi32(0xff), _mm512_set1_epi32(0xffff));
+			let ab = _mm512_ternarylogic_epi32::<0xca>(bytes, a, _mm512_slli_epi32::<8>(b));
+			let cd = _mm512_ternarylogic_epi32::<0xca>(bytes, c, _mm512_slli_epi32::<8>(d));
+			_mm512_ternarylogic_epi32::<0xca>(words, ab, _mm512_slli_epi32::<16>(cd))
+		}
+	}
+	#[inline(always)]
+	unsafe fn store_bytes(at: *mut u8, bits: __m512i) {
+		unsafe { _mm_storeu_si128(at.cast(), _mm512_cvtepi32_epi8(bits)) }
+	}
+	#[inline(always)]
+	unsafe fn floats(bits: __m512i) -> __m512 {
+		unsafe { _mm512_castsi512_ps(bits) }
+	}
+}
+
+impl Sums for Vnni {
+	type F = Avx512;
+	type S = __m512i;
+	type R = __m512i;
+	type L = __m512i;
+	const ROWS: usize = 6;
+
+	#[inline(always)]
+	unsafe fn start(at: *const i32) -> __m512i {
+		unsafe { _mm512_loadu_si512(at.cast()) }
+	}
+	#[inline(always)]
+	unsafe fn right(at: *const u8) -> __m512i {
+		unsafe { _mm512_loadu_si512(at.cast()) }
+	}
+	#[inline(always)]
+	unsafe fn left(at: *const u8) -> __m512i {
+		unsafe { _mm512_set1_epi32(at.cast::<i32>().read_unaligned()) }
+	}
+	#[inline(always)]
+	unsafe fn dot(sums: __m512i, right: __m512i, left: __m512i) -> __m512i {
+		// The first factor is without a sign: the left operand with its bias.
+		unsafe { _mm512_dpbusd_epi32(sums, left, right) }
+	}
+	#[inline(always)]
+	unsafe fn floats(sums: __m512i) -> __m512 {
+		unsafe { _mm512_cvtepi32_ps(sums) }
+	}
+	#[inline(always)]
+	unsafe fn rows(rows: usize, shape: int8_blocks::Shape, a: (*const Packed, usize), b: *const Packed, c: *mut f32) {
+		// SAFETY: as for this method.
+		unsafe {
+			match rows {
+				1 => columns::<Self, 1, 2>(shape, a, b, c),
+				2 => columns::<Self, 2, 2>(shape, a, b, c),
+				3 => columns::<Self, 3, 2>(shape, a, b, c),
+				4 => columns::<Self, 4, 2>(shape, a, b, c),
+				5 => columns::<Self, 5, 2>(shape, a, b, c),
+				_ => columns::<Self, 6, 2>(shape, a, b, c),
 			}
 		}
 	}

@@ -30,6 +30,15 @@ pub struct Square {
 }
 
 impl Square {
+	/// The scale of a block and one by it, given the greatest of its numbers' bits without signs; `None` if a number is not finite.
+	#[inline(always)]
+	pub fn scales(most: u32) -> Option<[f32; 2]> {
+		(most < INFINITE).then(|| {
+			let exponent = ((most + CARRY) >> 23).saturating_sub(6).max(1);
+			[exponent, 254 - exponent].map(|exponent| f32::from_bits(exponent << 23))
+		})
+	}
+
 	/// Quantizes a block, row by row.
 	#[inline(always)]
 	pub fn of(numbers: &[f32; TILE * TILE]) -> Self {
@@ -38,10 +47,8 @@ impl Square {
 			most = most.max(x.to_bits() & 0x7fff_ffff);
 		}
 		let mut square = Self { values: [0; TILE * TILE], scale: NAN };
-		if most < INFINITE {
-			let exponent = ((most + CARRY) >> 23).saturating_sub(6).max(1);
-			square.scale = f32::from_bits(exponent << 23);
-			let inverse = f32::from_bits((254 - exponent) << 23);
+		if let Some([scale, inverse]) = Self::scales(most) {
+			square.scale = scale;
 			for (value, x) in square.values.iter_mut().zip(numbers) {
 				// Exact where it is not rounded to 0. Adding 1.5 * 2^23 rounds to an integer, which the lower bits then hold.
 				*value = ((x * inverse + ROUND).to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32) as i8;
