@@ -39,8 +39,8 @@ mod tests {
 
 	#[test]
 	fn roots_of_vectors_are_the_same_with_any_number_of_threads() {
-		// A last subtree that is not whole, tiles at edges, and numbers that are not canonical.
-		let model = ModelConfig { vocab: 300, dim: 80, heads: 5, kv_heads: 5, ffn: 112, ..ModelConfig::tiny() };
+		// A last subtree that is not whole, tiles of vectors, and numbers that are not canonical.
+		let model = ModelConfig { vocab: 320, dim: 96, heads: 6, kv_heads: 6, ffn: 128, ..ModelConfig::tiny() };
 		let layout = ParamLayout::new(&model).unwrap();
 		let odd =
 			[-0.0, f32::NAN, -f32::NAN, f32::from_bits(0x7f80_0001), f32::INFINITY, f32::NEG_INFINITY, f32::from_bits(0x8000_0001), 1.0];

@@ -428,8 +428,6 @@ pub(crate) fn multiply(level: Level, a: &[Packed], m: usize, groups: usize, line
 	match level {
 		// SAFETY of all: an executor only holds levels that were detected on this machine, and AVX2 is part of AVX-512's.
 		Level::Portable => unsafe { product::<super::portable::Portable>(a, m, groups, lines, b, c, load) },
-		#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-		Level::Amx => unsafe { super::amx::product(a, m, groups, lines, b, c, load) },
 		#[cfg(target_arch = "x86_64")]
 		_ if level.biased() => unsafe { vnni(a, m, groups, lines, b, c, load) },
 		#[cfg(target_arch = "x86_64")]

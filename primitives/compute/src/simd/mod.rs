@@ -3,8 +3,6 @@
 //! A vector holds 16 neighbouring elements, so a reduction's 16 lanes are one register and every element sees the operations
 //! of the scalar reference in the same order.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod amx;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -39,9 +37,6 @@ pub enum Level {
 	/// AVX-512F, 12x32 product tiles. Products of 8-bit numbers use VNNI where the machine has it, else AVX2.
 	#[cfg(target_arch = "x86_64")]
 	Avx512,
-	/// As AVX-512, with AMX for products of training in exact int8.
-	#[cfg(target_arch = "x86_64")]
-	Amx,
 }
 
 impl Level {
@@ -55,10 +50,6 @@ impl Level {
 				levels.push(Level::Avx2);
 				if is_x86_feature_detected!("avx512f") {
 					levels.push(Level::Avx512);
-					#[cfg(target_os = "linux")]
-					if amx::available() {
-						levels.push(Level::Amx);
-					}
 				}
 			}
 		}
@@ -233,7 +224,7 @@ macro_rules! kernels {
 				$crate::simd::Level::Avx2 => unsafe { avx2($($arg),*) },
 				// SAFETY: as above.
 				#[cfg(target_arch = "x86_64")]
-				$crate::simd::Level::Avx512 | $crate::simd::Level::Amx => unsafe { avx512($($arg),*) },
+				$crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
 			}
 		}
 	)*};

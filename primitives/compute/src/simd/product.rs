@@ -27,7 +27,7 @@ impl Level {
 			#[cfg(target_arch = "x86_64")]
 			Level::Avx2 => super::avx2::Avx2::MR,
 			#[cfg(target_arch = "x86_64")]
-			Level::Avx512 | Level::Amx => super::avx512::Avx512::MR,
+			Level::Avx512 => super::avx512::Avx512::MR,
 		}
 	}
 	/// Columns of a product tile.
@@ -37,7 +37,7 @@ impl Level {
 			#[cfg(target_arch = "x86_64")]
 			Level::Avx2 => super::avx2::Avx2::NR,
 			#[cfg(target_arch = "x86_64")]
-			Level::Avx512 | Level::Amx => super::avx512::Avx512::NR,
+			Level::Avx512 => super::avx512::Avx512::NR,
 		}
 	}
 	/// Rows of a product up to which packed weights are read once for all of them.
@@ -47,7 +47,7 @@ impl Level {
 			#[cfg(target_arch = "x86_64")]
 			Level::Avx2 => super::avx2::Avx2::FEW,
 			#[cfg(target_arch = "x86_64")]
-			Level::Avx512 | Level::Amx => super::avx512::Avx512::FEW,
+			Level::Avx512 => super::avx512::Avx512::FEW,
 		}
 	}
 }
