@@ -213,7 +213,15 @@ impl Exec {
 				for first in mine.clone().step_by(ROWS) {
 					let a = &rows[first / TILE * groups..];
 					// SAFETY: the row exists.
-					multiply(self.level, a, ROWS.min(mine.end - first), groups, lines.clone(), columns, unsafe { c.from(first * n) }, load);
+					multiply(
+						self.level,
+						a,
+						(ROWS.min(mine.end - first), groups),
+						lines.clone(),
+						columns,
+						unsafe { c.from(first * n) },
+						load,
+					);
 				}
 			});
 		};

@@ -410,7 +410,7 @@ unsafe fn product<D: Sums>(a: &[Packed], m: usize, groups: usize, lines: Range<u
 /// a block.
 ///
 /// `c` is the output's element (0, 0), and has all these rows and columns.
-pub(crate) fn multiply(level: Level, a: &[Packed], m: usize, groups: usize, lines: Range<usize>, b: &[Packed], c: Output, load: bool) {
+pub(crate) fn multiply(level: Level, a: &[Packed], (m, groups): (usize, usize), lines: Range<usize>, b: &[Packed], c: Output, load: bool) {
 	assert!(m.div_ceil(TILE) * groups <= a.len(), "rows");
 	assert!(lines.end.div_ceil(TILE) * groups <= b.len() && lines.start.is_multiple_of(TILE), "columns");
 	#[cfg(target_arch = "x86_64")]
