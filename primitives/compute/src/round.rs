@@ -81,16 +81,15 @@ impl Sent {
 		x: At,
 		residual: Option<&[f32]>,
 	) -> Result<Self, CodeError> {
-		let expect = |expected: usize, found: usize| if expected == found { Ok(()) } else { Err(CodeError::Length { expected, found }) };
-		[base.len(), end.len(), x.len()].into_iter().try_for_each(|len| expect(layout.len(), len))?;
+		[base.len(), end.len(), x.len()].into_iter().try_for_each(|len| CodeError::expect(layout.len(), len))?;
 		let (code, residual) = (train.code(), residual.filter(|_| train.code().is_some()));
 		let decay = code.and_then(Code::decay);
 		match (decay, residual) {
 			(None, None) => {}
-			(None, Some(residual)) => expect(0, residual.len())?,
+			(None, Some(residual)) => CodeError::expect(0, residual.len())?,
 			(Some(_), None) => backend.fill(arena, x.clone(), 0.0),
 			(Some(_), Some(residual)) => {
-				expect(layout.len(), residual.len())?;
+				CodeError::expect(layout.len(), residual.len())?;
 				backend.write(arena, x.start, residual);
 			}
 		}

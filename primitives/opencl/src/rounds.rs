@@ -46,14 +46,6 @@ fn parts(tiling: &Tiling, most: usize) -> Vec<Part> {
 	parts
 }
 
-fn expect(expected: usize, found: usize) -> Result<(), CodeError> {
-	if expected == found {
-		Ok(())
-	} else {
-		Err(CodeError::Length { expected, found })
-	}
-}
-
 impl OpenCl {
 	/// Writes to a room, from element `first` on. [`Self::scratch_room`] has made it.
 	fn write_to_room(&self, room: &mut Room, first: usize, values: &[f32]) {
@@ -95,7 +87,7 @@ impl OpenCl {
 
 	/// See [`Backend::encode`].
 	pub(crate) fn encode_in_windows(&self, arena: &mut Arena, code: Code, tiling: &Tiling, x: At) -> Result<Vec<f32>, CodeError> {
-		expect(tiling.len(), x.len())?;
+		CodeError::expect(tiling.len(), x.len())?;
 		let [len, scales] = code.lengths(tiling.tiles());
 		let mut encoded = vec![0.0; (len + scales).next_multiple_of(TILE)];
 		let (numbers, scales) = encoded.split_at_mut(len);
@@ -215,7 +207,7 @@ impl OpenCl {
 impl Deltas for OpenCl {
 	fn decode(&self, code: Code, tiling: &Tiling, encoded: &[f32]) -> Result<Vec<f32>, CodeError> {
 		let [len, scales] = code.lengths(tiling.tiles());
-		expect((len + scales).next_multiple_of(TILE), encoded.len())?;
+		CodeError::expect((len + scales).next_multiple_of(TILE), encoded.len())?;
 		match self.decode_in_windows(code, tiling, encoded) {
 			Some(vector) => Ok(vector),
 			None => decode_vector(code, self.host(), tiling, encoded),

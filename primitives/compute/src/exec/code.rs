@@ -25,11 +25,17 @@ pub enum CodeError {
 	Value,
 }
 
-fn expect(expected: usize, found: usize) -> Result<(), CodeError> {
-	if expected == found {
-		Ok(())
-	} else {
-		Err(CodeError::Length { expected, found })
+impl CodeError {
+	/// Refuses another length than the one that is expected.
+	///
+	/// # Errors
+	/// [`CodeError::Length`].
+	pub fn expect(expected: usize, found: usize) -> Result<(), Self> {
+		if expected == found {
+			Ok(())
+		} else {
+			Err(Self::Length { expected, found })
+		}
 	}
 }
 
@@ -102,7 +108,7 @@ pub fn decode_delta<D: Deltas>(train: &TrainConfig, compute: &D, layout: &ParamL
 		Some(code) => compute.decode(code, &layout.tiling(), &sent)?,
 		None => sent,
 	};
-	expect(layout.len(), delta.len())?;
+	CodeError::expect(layout.len(), delta.len())?;
 	match delta.iter().all(|value| value.is_finite()) {
 		true => Ok(delta),
 		false => Err(CodeError::Value),
@@ -114,7 +120,7 @@ pub fn decode_delta<D: Deltas>(train: &TrainConfig, compute: &D, layout: &ParamL
 /// # Errors
 /// [`CodeError::Length`].
 pub fn encode_vector(code: Code, exec: &Exec, tiling: &Tiling, vector: &mut [f32]) -> Result<Vec<f32>, CodeError> {
-	expect(tiling.len(), vector.len())?;
+	CodeError::expect(tiling.len(), vector.len())?;
 	let [len, scales] = code.lengths(tiling.tiles());
 	let mut encoded = vec![0.0; (len + scales).next_multiple_of(SIDE)];
 	let (mut numbers, mut scales) = encoded.split_at_mut(len);
@@ -147,7 +153,7 @@ pub fn encode_vector(code: Code, exec: &Exec, tiling: &Tiling, vector: &mut [f32
 /// [`CodeError::Length`].
 pub fn decode_vector(code: Code, exec: &Exec, tiling: &Tiling, encoded: &[f32]) -> Result<Vec<f32>, CodeError> {
 	let [len, scales] = code.lengths(tiling.tiles());
-	expect((len + scales).next_multiple_of(SIDE), encoded.len())?;
+	CodeError::expect((len + scales).next_multiple_of(SIDE), encoded.len())?;
 	let (numbers, scales) = encoded.split_at(len);
 	let mut vector = vec![0.0; tiling.len()];
 	on_each(exec, bands(tiling, &mut vector), |mut band| {
@@ -166,9 +172,9 @@ pub fn decode_vector(code: Code, exec: &Exec, tiling: &Tiling, encoded: &[f32]) 
 /// # Errors
 /// [`CodeError::Length`] for a residual of another length, or one for a code that leaves none, or none for one that does.
 pub fn add_residual(code: Code, residual: Option<&[f32]>, delta: &mut [f32]) -> Result<(), CodeError> {
-	let Some(decay) = code.decay() else { return expect(0, residual.map_or(0, <[f32]>::len)) };
+	let Some(decay) = code.decay() else { return CodeError::expect(0, residual.map_or(0, <[f32]>::len)) };
 	let residual = residual.unwrap_or_default();
-	expect(delta.len(), residual.len())?;
+	CodeError::expect(delta.len(), residual.len())?;
 	neuroshard_graph::code::add_residual(decay.get(), residual, delta);
 	Ok(())
 }
