@@ -210,10 +210,10 @@ pub(crate) fn multiply(level: Level, a: &[Activations], groups: usize, lines: Ra
 		Level::Portable => unsafe { product::<Portable>(a, m, groups, lines, b, c, load) },
 		// SAFETY: just detected.
 		#[cfg(target_arch = "x86_64")]
-		Level::Avx512 if is_x86_feature_detected!("avx512vnni") => unsafe { vnni(a, m, groups, lines, b, c, load) },
+		_ if level.has_vnni() => unsafe { vnni(a, m, groups, lines, b, c, load) },
 		// SAFETY: an executor only holds levels that were detected on this machine, and AVX2 is part of AVX-512's.
 		#[cfg(target_arch = "x86_64")]
-		Level::Avx2 | Level::Avx512 => unsafe { avx2(a, m, groups, lines, b, c, load) },
+		_ => unsafe { avx2(a, m, groups, lines, b, c, load) },
 	}
 }
 

@@ -44,16 +44,6 @@ pub(crate) struct Places {
 	pub(crate) stride: usize,
 }
 
-impl Level {
-	/// Whether values on the left have a bias of 128: VNNI multiplies numbers without a sign by those with one.
-	fn biased(self) -> bool {
-		#[cfg(target_arch = "x86_64")]
-		return self == Self::Avx512 && is_x86_feature_detected!("avx512vnni");
-		#[cfg(not(target_arch = "x86_64"))]
-		false
-	}
-}
-
 /// Rows of a block, in a tensor or in a copy with zeros beyond the edge.
 #[derive(Clone, Copy)]
 struct Rows {
@@ -243,7 +233,7 @@ kernels! {
 
 /// Packs a row of blocks for products at `level`: see [`quantize`].
 pub(crate) fn pack(level: Level, side: Side, x: &[f32], cols: usize, row: usize, [of_rows, of_cols]: [Option<Places>; 2]) {
-	quantize(level, side, x, cols, row, level.biased(), of_rows, of_cols);
+	quantize(level, side, x, cols, row, level.has_vnni(), of_rows, of_cols);
 }
 
 /// Sums of products of 8-bit numbers in the 16 lanes of a vector, which are lines of the right operand.
@@ -429,7 +419,7 @@ pub(crate) fn multiply(level: Level, a: &[Packed], (m, groups): (usize, usize), 
 		// SAFETY of all: an executor only holds levels that were detected on this machine, and AVX2 is part of AVX-512's.
 		Level::Portable => unsafe { product::<super::portable::Portable>(a, m, groups, lines, b, c, load) },
 		#[cfg(target_arch = "x86_64")]
-		_ if level.biased() => unsafe { vnni(a, m, groups, lines, b, c, load) },
+		_ if level.has_vnni() => unsafe { vnni(a, m, groups, lines, b, c, load) },
 		#[cfg(target_arch = "x86_64")]
 		_ => unsafe { avx2(a, m, groups, lines, b, c, load) },
 	}

@@ -55,6 +55,14 @@ impl Level {
 		}
 		levels
 	}
+
+	/// Whether products of 8-bit numbers use VNNI: their unsigned operand has a bias then.
+	fn has_vnni(self) -> bool {
+		#[cfg(target_arch = "x86_64")]
+		return self == Self::Avx512 && is_x86_feature_detected!("avx512vnni");
+		#[cfg(not(target_arch = "x86_64"))]
+		false
+	}
 }
 
 /// Operations on one vector. All are correctly rounded IEEE-754 operations, lane by lane.
