@@ -45,6 +45,9 @@ pub(crate) const SIDE: usize = 64;
 pub(crate) const ITEMS: usize = 16;
 /// Numbers of attention that are kept at a time, in each of two buffers; more if a key head has more.
 pub(crate) const SCRATCH: usize = 16 << 20;
+/// Held while a processor that speaks OpenCL executes a command. pocl (3.1) counts who uses a loaded kernel without telling sizes of grids apart, so that
+/// queues that run one at a time on several sizes can end the whole process (`pocl_release_dlhandle_cache`: `ref_count > 0`).
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Memory of a device that plans are executed in.
 pub struct Arena {
@@ -94,6 +97,8 @@ pub struct OpenCl {
 	held: Arc<AtomicU64>,
 	/// Whether a command has failed.
 	is_lost: AtomicBool,
+	/// Whether only one command of this process is executed at a time.
+	is_alone: bool,
 	used: Mutex<Used>,
 	/// Probabilities, and gradients of scores; levels of trees. Held by the operator that keeps something there.
 	scratch: Mutex<[Room; 2]>,
@@ -169,6 +174,7 @@ impl OpenCl {
 			memory: found.memory,
 			held: Arc::default(),
 			is_lost: AtomicBool::new(false),
+			is_alone: found.is_cpu,
 			used: Mutex::new(used),
 			scratch: Mutex::default(),
 			// A processor that speaks OpenCL takes too long to compile and measure them for what it would gain.
@@ -300,7 +306,12 @@ impl OpenCl {
 		if used.failed.is_some() {
 			return None;
 		}
-		let result = command(&mut used);
+		let alone = self.is_alone.then(|| ALONE.lock().unwrap_or_else(PoisonError::into_inner));
+		let mut result = command(&mut used);
+		if alone.is_some() {
+			result = result.and_then(|done| self.queue.finish().map(|()| done));
+		}
+		drop(alone);
 		result.map_err(|error| self.lose(&mut used, DeviceError { what, code: error.0 })).ok()
 	}
 
