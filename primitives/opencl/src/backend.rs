@@ -322,7 +322,7 @@ impl OpenCl {
 	}
 
 	/// Launches a kernel on `global` work-items, in groups of `local`.
-	pub(crate) fn launch<const N: usize>(&self, name: &'static str, global: [usize; N], local: Option<[usize; N]>, arguments: &[Argument]) {
+	pub(crate) fn launch<const N: usize>(&self, name: &'static str, global: [usize; N], local: [usize; N], arguments: &[Argument]) {
 		if global.contains(&0) {
 			return;
 		}
@@ -342,10 +342,10 @@ impl OpenCl {
 					}
 				}
 			}
-			let local = local.as_ref().map_or(ptr::null(), |local| local.as_ptr());
 			// SAFETY: as many sizes as dimensions; operands lie within the arena, as plans are checked to have them.
-			let event =
-				unsafe { self.queue.enqueue_nd_range_kernel(kernel.get(), N as cl_uint, ptr::null(), global.as_ptr(), local, &[])? };
+			let event = unsafe {
+				self.queue.enqueue_nd_range_kernel(kernel.get(), N as cl_uint, ptr::null(), global.as_ptr(), local.as_ptr(), &[])?
+			};
 			used.commands.push((name, Handle::new(event)));
 			Ok(())
 		});
@@ -353,12 +353,18 @@ impl OpenCl {
 
 	/// A kernel on elements or columns, one a work-item.
 	pub(crate) fn each(&self, name: &'static str, items: usize, arguments: &[Argument]) {
-		self.launch(name, [items], None, arguments);
+		self.each_in_rows(name, [items, 1], arguments);
+	}
+
+	/// A kernel on elements in rows: so many, and so many rows.
+	fn each_in_rows(&self, name: &'static str, [items, rows]: [usize; 2], arguments: &[Argument]) {
+		let arguments = [arguments, &[Offset(items as u64)]].concat();
+		self.launch(name, [items.next_multiple_of(ROW), rows], [ROW, 1], &arguments);
 	}
 
 	/// A kernel on rows or tiles, with 16 work-items for each.
 	fn by_lanes(&self, name: &'static str, rows: usize, arguments: &[Argument]) {
-		self.launch(name, [rows.saturating_mul(LANES)], Some([LANES]), arguments);
+		self.launch(name, [rows.saturating_mul(LANES)], [LANES], arguments);
 	}
 
 	/// A copy of `values` on the device; `None` also if there are none.
@@ -493,7 +499,7 @@ impl Backend for OpenCl {
 		let (Some(ids), Some(order), Some(starts)) = (self.upload(ids), self.upload(&order), self.upload(&starts)) else { return };
 		let lists = [&ids, &order, &starts].map(|list| Memory(list.get()));
 		let [ids, order, starts] = lists;
-		self.launch("scatter_add", [dim, rows], None, &[arena.memory(), arena.at(&dy), ids, order, starts, arena.at(&grad), number(dim)]);
+		self.each_in_rows("scatter_add", [dim, rows], &[arena.memory(), arena.at(&dy), ids, order, starts, arena.at(&grad), number(dim)]);
 	}
 
 	fn count_targets(&self, arena: &mut Arena, targets: &[u32], out: At) {
@@ -574,7 +580,7 @@ impl Backend for OpenCl {
 			let rows = most.min(all - first);
 			let operands = [arena.memory(), q, k, v, arena.at(&o), Memory(scratch), Offset(first as u64)];
 			let arguments = [&operands[..], &shape(&dims), &[Float(attention_scale(dims.head_dim))]].concat();
-			self.launch("attention_forward", [rows * ROW], Some([ROW]), &arguments);
+			self.launch("attention_forward", [rows * ROW], [ROW], &arguments);
 		}
 	}
 
@@ -592,9 +598,10 @@ impl Backend for OpenCl {
 			let here = most.min(pairs - first);
 			let operands = [arena.memory(), q, k, v, o, d_o, dq];
 			let queries = [&operands[..], &kept, &[Offset((first * rows) as u64)], &shape(&dims), &[Float(attention_scale(dims.head_dim))]];
-			self.launch("attention_backward_queries", [here * rows * ROW], Some([ROW]), &queries.concat());
+			self.launch("attention_backward_queries", [here * rows * ROW], [ROW], &queries.concat());
 			let keys = [&[arena.memory(), q, d_o, dk, dv][..], &kept, &[Offset(first as u64)], &shape(&dims)].concat();
-			self.launch("attention_backward_keys", [dims.head_dim, dims.seq, here], None, &keys);
+			let global = [dims.head_dim.next_multiple_of(16), dims.seq.next_multiple_of(4), here];
+			self.launch("attention_backward_keys", global, [16, 4, 1], &keys);
 		}
 	}
 
@@ -629,7 +636,7 @@ impl Backend for OpenCl {
 		let Some(targets) = self.upload(targets) else { return };
 		let [logits, max, sum] = input.each_ref().map(|at| arena.at(at));
 		let arguments = [arena.memory(), logits, Memory(targets.get()), max, sum, number(vocab), Float(inv_n)];
-		self.launch("cross_entropy_backward", [vocab, rows], None, &arguments);
+		self.each_in_rows("cross_entropy_backward", [vocab, rows], &arguments);
 	}
 
 	fn partial_sums(&self, arena: &mut Arena, x: At, partials: At) {
@@ -647,7 +654,7 @@ impl Backend for OpenCl {
 	fn tree_sum(&self, arena: &mut Arena, values: At, to: usize) {
 		let to = arena.at(&(to..to + 1));
 		if values.is_empty() {
-			return self.launch("fill", [1], None, &[arena.memory(), to, Float(0.0)]);
+			return self.each("fill", 1, &[arena.memory(), to, Float(0.0)]);
 		}
 		let (mut kept, groups) = (self.scratch(), values.len().div_ceil(FAN_IN));
 		let (Some(one), Some(other)) = (self.scratch_room(&mut kept[0], groups), self.scratch_room(&mut kept[1], groups)) else { return };

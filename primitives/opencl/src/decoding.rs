@@ -85,7 +85,7 @@ impl OpenCl {
 		let memory = [a, b].map(|groups| [Memory(groups.values.buffer.get()), Memory(groups.scales.buffer.get())]).concat();
 		let shape = [number(m), number(n), number(k.div_ceil(GROUP)), existing(start)];
 		let sides = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch("matmul_int8", sides, Some([ITEMS, ITEMS]), &[&memory[..], &[arena.memory(), arena.at(c)], &shape].concat());
+		self.launch("matmul_int8", sides, [ITEMS, ITEMS], &[&memory[..], &[arena.memory(), arena.at(c)], &shape].concat());
 	}
 
 	/// A product of operands in the arena that are quantized first.
@@ -232,7 +232,7 @@ impl Decoding for OpenCl {
 			let at = [Memory(scratch), Offset(first as u64), number(most), Offset(*page_len as u64), number(layer)];
 			let shape = [number(dims.heads), number(dims.kv_heads), number(dims.head_dim), Float(attention_scale(dims.head_dim))];
 			let groups = share.min(rows - first);
-			self.launch("attention_paged", [groups * ROW], Some([ROW]), &[&operands[..], &at, &shape].concat());
+			self.launch("attention_paged", [groups * ROW], [ROW], &[&operands[..], &at, &shape].concat());
 		}
 	}
 }

@@ -81,34 +81,52 @@ float finish(__local const float *l) {
 	return (b[0] + b[2]) + (b[1] + b[3]);
 }
 
+// A work-item for each of so many elements or columns, in groups of which the last may have more work-items than there are. So they have one size, whatever
+// their number: drivers that are asked for one look for a divisor, compile a kernel for each, and take groups of one for a prime number.
+#define EACH __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
+#define WITHIN(items) \
+	if (get_global_id(0) >= (items)) \
+		return
+
 // ---- Elements.
 
-__kernel void fill(__global float *arena, ulong x, float value) { arena[x + get_global_id(0)] = value; }
+EACH void fill(__global float *arena, ulong x, float value, ulong items) {
+	WITHIN(items);
+	arena[x + get_global_id(0)] = value;
+}
 
-__kernel void copy(__global float *arena, ulong from, ulong to) { arena[to + get_global_id(0)] = arena[from + get_global_id(0)]; }
+EACH void copy(__global float *arena, ulong from, ulong to, ulong items) {
+	WITHIN(items);
+	arena[to + get_global_id(0)] = arena[from + get_global_id(0)];
+}
 
-__kernel void scale(__global float *arena, ulong x, float factor) {
+EACH void scale(__global float *arena, ulong x, float factor, ulong items) {
+	WITHIN(items);
 	ulong i = x + get_global_id(0);
 	arena[i] = arena[i] * factor;
 }
 
-__kernel void add_assign(__global float *arena, ulong x, ulong y) {
+EACH void add_assign(__global float *arena, ulong x, ulong y, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	arena[x + i] = arena[x + i] + arena[y + i];
 }
 
-__kernel void add_bias(__global float *arena, ulong x, ulong b, uint cols) {
+EACH void add_bias(__global float *arena, ulong x, ulong b, uint cols, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	arena[x + i] = arena[x + i] + arena[b + i % cols];
 }
 
-__kernel void swiglu_forward(__global float *arena, ulong gate, ulong up, ulong h) {
+EACH void swiglu_forward(__global float *arena, ulong gate, ulong up, ulong h, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	float g = arena[gate + i];
 	arena[h + i] = (g * sigmoid(g)) * arena[up + i];
 }
 
-__kernel void swiglu_backward(__global float *arena, ulong dh, ulong gate, ulong up, ulong d_gate, ulong d_up) {
+EACH void swiglu_backward(__global float *arena, ulong dh, ulong gate, ulong up, ulong d_gate, ulong d_up, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	float d = arena[dh + i], g = arena[gate + i], u = arena[up + i];
 	float s = sigmoid(g);
@@ -116,8 +134,9 @@ __kernel void swiglu_backward(__global float *arena, ulong dh, ulong gate, ulong
 	arena[d_gate + i] = (d * u) * (s * fma(g, 1.0f - s, 1.0f));
 }
 
-__kernel void adamw(__global float *arena, ulong p, ulong m, ulong v, ulong g, float lr, float beta1, float complement1, float beta2, float complement2,
-	float correction1, float correction2, float eps, float decay, float clip) {
+EACH void adamw(__global float *arena, ulong p, ulong m, ulong v, ulong g, float lr, float beta1, float complement1, float beta2, float complement2,
+	float correction1, float correction2, float eps, float decay, float clip, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	float d = arena[g + i] * clip;
 	float first = fma(beta1, arena[m + i], complement1 * d);
@@ -128,31 +147,36 @@ __kernel void adamw(__global float *arena, ulong p, ulong m, ulong v, ulong g, f
 	arena[p + i] = fma(-lr, u, arena[p + i] * decay);
 }
 
-__kernel void muon_direction(__global float *arena, ulong m, ulong g, ulong u, float momentum, float clip) {
+EACH void muon_direction(__global float *arena, ulong m, ulong g, ulong u, float momentum, float clip, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	float d = arena[g + i] * clip;
 	arena[u + i] = fma(momentum, fma(momentum, arena[m + i], d), d);
 }
 
-__kernel void muon_normalize(__global float *arena, ulong x, ulong sum_squares) {
+EACH void muon_normalize(__global float *arena, ulong x, ulong sum_squares, ulong items) {
+	WITHIN(items);
 	ulong i = x + get_global_id(0);
 	arena[i] = arena[i] / (sqrt(arena[sum_squares]) + MUON_EPS);
 }
 
-__kernel void muon_polynomial(__global float *arena, ulong a, ulong aa, uint n) {
+EACH void muon_polynomial(__global float *arena, ulong a, ulong aa, uint n, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	float sum = fma(MUON_STEP_2, arena[aa + i], MUON_STEP_1 * arena[a + i]);
 	arena[aa + i] = i / n == i % n ? sum + MUON_STEP_0 : sum;
 }
 
-__kernel void muon(__global float *arena, ulong p, ulong m, ulong g, ulong x, float rate, float momentum, float decay, float clip) {
+EACH void muon(__global float *arena, ulong p, ulong m, ulong g, ulong x, float rate, float momentum, float decay, float clip, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	arena[m + i] = fma(momentum, arena[m + i], arena[g + i] * clip);
 	arena[p + i] = fma(-rate, arena[x + i], arena[p + i] * decay);
 }
 
-__kernel void rope(__global float *arena, ulong x, __global const float *cosines, __global const float *sines, uint seq, uint heads, uint half_dim,
-	uint back) {
+EACH void rope(__global float *arena, ulong x, __global const float *cosines, __global const float *sines, uint seq, uint heads, uint half_dim,
+	uint back, ulong items) {
+	WITHIN(items);
 	size_t n = get_global_id(0);
 	uint i = n % half_dim;
 	size_t head = n / half_dim, t = head / heads % seq;
@@ -164,14 +188,16 @@ __kernel void rope(__global float *arena, ulong x, __global const float *cosines
 
 // ---- Tokens.
 
-__kernel void gather(__global float *arena, __global const float *from, ulong table, __global const uint *ids, ulong out, uint dim) {
+EACH void gather(__global float *arena, __global const float *from, ulong table, __global const uint *ids, ulong out, uint dim, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	arena[out + i] = from[table + (ulong)ids[i / dim] * dim + i % dim];
 }
 
 // `order` has the tokens by their ids, those of one id ascending; those of the id of work-item row `j` begin at `starts[j]`.
-__kernel void scatter_add(__global float *arena, ulong dy, __global const uint *ids, __global const uint *order, __global const uint *starts, ulong grad,
-	uint dim) {
+EACH void scatter_add(__global float *arena, ulong dy, __global const uint *ids, __global const uint *order, __global const uint *starts, ulong grad,
+	uint dim, ulong items) {
+	WITHIN(items);
 	size_t column = get_global_id(0), j = get_global_id(1);
 	ulong at = grad + (ulong)ids[order[starts[j]]] * dim + column;
 	float sum = arena[at];
@@ -180,7 +206,8 @@ __kernel void scatter_add(__global float *arena, ulong dy, __global const uint *
 	arena[at] = sum;
 }
 
-__kernel void count_targets(__global float *arena, __global const uint *targets, ulong out) {
+EACH void count_targets(__global float *arena, __global const uint *targets, ulong out, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	arena[out + i] = targets[i] == NONE ? 0.0f : 1.0f;
 }
@@ -201,7 +228,8 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void rms_stats(__global
 		arena[r + row] = 1.0f / sqrt(finish(lanes) / (float)dim + eps);
 }
 
-__kernel void rms_apply(__global float *arena, ulong x, ulong r, ulong w, ulong y, uint dim) {
+EACH void rms_apply(__global float *arena, ulong x, ulong r, ulong w, ulong y, uint dim, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	arena[y + i] = (arena[x + i] * arena[r + i / dim]) * arena[w + i % dim];
 }
@@ -220,14 +248,16 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void rms_backward_stats
 	}
 }
 
-__kernel void rms_backward_apply(__global float *arena, ulong dy, ulong x, ulong w, ulong r, ulong k, ulong dx, uint dim, uint existing) {
+EACH void rms_backward_apply(__global float *arena, ulong dy, ulong x, ulong w, ulong r, ulong k, ulong dx, uint dim, uint existing, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0), row = i / dim;
 	float g = fma(-arena[x + i], arena[k + row], (arena[dy + i] * arena[w + i % dim]) * arena[r + row]);
 	arena[dx + i] = existing ? arena[dx + i] + g : g;
 }
 
 // A work-item is a column of a head: groups of 32 rows, in each the heads ascending, for each the rows ascending.
-__kernel void rms_weight_grad(__global float *arena, ulong dy, ulong x, ulong r, ulong dw, uint rows, uint heads, uint dim, uint existing) {
+EACH void rms_weight_grad(__global float *arena, ulong dy, ulong x, ulong r, ulong dw, uint rows, uint heads, uint dim, uint existing, ulong items) {
+	WITHIN(items);
 	size_t column = get_global_id(0);
 	float sum = existing ? arena[dw + column] : 0.0f;
 	for (uint first = 0; first < rows; first += 32)
@@ -239,7 +269,8 @@ __kernel void rms_weight_grad(__global float *arena, ulong dy, ulong x, ulong r,
 	arena[dw + column] = sum;
 }
 
-__kernel void column_sums(__global float *arena, ulong dy, ulong db, uint rows, uint cols, uint existing) {
+EACH void column_sums(__global float *arena, ulong dy, ulong db, uint rows, uint cols, uint existing, ulong items) {
+	WITHIN(items);
 	size_t column = get_global_id(0);
 	float sum = existing ? arena[db + column] : 0.0f;
 	for (uint row = 0; row < rows; row++)
@@ -270,14 +301,16 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void cross_entropy_stat
 	}
 }
 
-__kernel void cross_entropy_loss(__global float *arena, ulong logits, __global const uint *targets, ulong most, ulong sum, ulong loss, uint vocab) {
+EACH void cross_entropy_loss(__global float *arena, ulong logits, __global const uint *targets, ulong most, ulong sum, ulong loss, uint vocab, ulong items) {
+	WITHIN(items);
 	size_t row = get_global_id(0);
 	uint target = targets[row];
 	arena[loss + row] = target == NONE ? 0.0f : (arena[most + row] + exact_ln(arena[sum + row])) - arena[logits + row * vocab + target];
 }
 
-__kernel void cross_entropy_backward(__global float *arena, ulong logits, __global const uint *targets, ulong most, ulong sum, uint vocab,
-	float inverse_count) {
+EACH void cross_entropy_backward(__global float *arena, ulong logits, __global const uint *targets, ulong most, ulong sum, uint vocab,
+	float inverse_count, ulong items) {
+	WITHIN(items);
 	size_t e = get_global_id(0), row = get_global_id(1);
 	uint target = targets[row];
 	ulong at = logits + row * vocab + e;
@@ -405,7 +438,8 @@ int dot4(uint a, uint b) {
 
 // Of rows that are quantized in groups of 32 numbers: `values` has 32 for each group, `scales` one.
 
-__kernel void quantize_rows(__global const float *from, ulong x, __global char *values, __global float *scales, uint k, uint groups) {
+EACH void quantize_rows(__global const float *from, ulong x, __global char *values, __global float *scales, uint k, uint groups, ulong items) {
+	WITHIN(items);
 	size_t n = get_global_id(0), row = n / groups;
 	uint first = n % groups * 32, count = min(32u, k - first);
 	ulong at = x + row * k + first;
@@ -662,9 +696,11 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void attention_backward
 
 // Gradients of keys and values of the key heads of a launch, from what the rows of their query heads have left: the heads of a group ascending, and for
 // each the queries ascending.
-__kernel void attention_backward_keys(__global float *arena, ulong q, ulong d_o, ulong dk, ulong dv, __global const float *scratch,
+__kernel __attribute__((reqd_work_group_size(16, 4, 1))) void attention_backward_keys(__global float *arena, ulong q, ulong d_o, ulong dk, ulong dv, __global const float *scratch,
 	__global const float *scores, ulong first, uint seq, uint heads, uint kv_heads, uint dim) {
 	uint d = get_global_id(0), j = get_global_id(1);
+	if (d >= dim || j >= seq)
+		return;
 	uint share = heads / kv_heads, width = kv_heads * dim;
 	ulong pair = first + get_global_id(2), batch = pair / kv_heads, kv_head = pair % kv_heads;
 	float key = 0.0f, value = 0.0f;
@@ -686,8 +722,9 @@ __kernel void attention_backward_keys(__global float *arena, ulong q, ulong d_o,
 #define PAGE 64
 
 // Keeps the keys and values of a layer: token `t` has the place `places[t]`, which counts tokens through all pages.
-__kernel void keep(__global const float *arena, ulong k, ulong v, __global float *pages, __global const uint *places, ulong page_len, uint layer, uint kv_heads,
-	uint dim) {
+EACH void keep(__global const float *arena, ulong k, ulong v, __global float *pages, __global const uint *places, ulong page_len, uint layer, uint kv_heads,
+	uint dim, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	uint d = i % dim, head = i / dim % kv_heads, place = places[i / dim / kv_heads];
 	ulong at = place / PAGE * page_len + (ulong)(layer * kv_heads + head) * 2 * PAGE * dim + place % PAGE * dim + d;
@@ -770,7 +807,8 @@ void compress(ulong *h, const ulong *words, ulong count, bool last) {
 		h[i] ^= v[i] ^ v[i + 8];
 }
 
-__kernel void tile_hashes(__global const float *arena, ulong x, uint rows, uint cols, __global ulong *hashes, ulong first) {
+EACH void tile_hashes(__global const float *arena, ulong x, uint rows, uint cols, __global ulong *hashes, ulong first, ulong items) {
+	WITHIN(items);
 	size_t tile = get_global_id(0);
 	uint across = (cols + 31) / 32;
 	uint top = tile / across * 32, left = tile % across * 32, width = min(32u, cols - left);

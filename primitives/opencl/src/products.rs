@@ -76,7 +76,7 @@ impl OpenCl {
 		let MatDims { m, n, k } = dims;
 		let sizes = [number(m), number(n), number(k), number(segment), existing(start)];
 		let groups = [n.div_ceil(16 * shape.across) * ITEMS, m.div_ceil(16 * shape.down) * ITEMS];
-		self.launch(shape.kernels[kernel], groups, Some([ITEMS, ITEMS]), &[&operands[..], &sizes].concat());
+		self.launch(shape.kernels[kernel], groups, [ITEMS, ITEMS], &[&operands[..], &sizes].concat());
 	}
 
 	/// The shape that is fastest for a product; `None` if the device fails.
@@ -113,7 +113,7 @@ impl OpenCl {
 			// A block takes a quarter of its numbers, and a scale.
 			let room = self.scratch_room(&mut kept[operand], tile_count(rows, cols) * (TILE * TILE / 4 + 1))?;
 			let operands = [arena.memory(), arena.at(&x), Memory(room), number(rows), number(cols)];
-			self.launch("quantize", [cols.div_ceil(TILE) * TILE, rows.div_ceil(TILE)], Some([TILE, 1]), &operands);
+			self.launch("quantize", [cols.div_ceil(TILE) * TILE, rows.div_ceil(TILE)], [TILE, 1], &operands);
 			Some(Memory(room))
 		};
 		let (Some(left), Some(right)) = (quantized(0, a, m), quantized(1, b, n)) else { return };
@@ -121,7 +121,7 @@ impl OpenCl {
 		let sides = Number(u32::from(turned[0]) | u32::from(turned[1]) << 1);
 		let shape = [number(m), number(n), number(k), number(segment), existing(start), sides];
 		let groups = [n.div_ceil(SIDE) * ITEMS, m.div_ceil(SIDE) * ITEMS];
-		self.launch("matmul_blocks", groups, Some([ITEMS, ITEMS]), &[&[arena.memory(), left, right, arena.at(&c)][..], &shape].concat());
+		self.launch("matmul_blocks", groups, [ITEMS, ITEMS], &[&[arena.memory(), left, right, arena.at(&c)][..], &shape].concat());
 	}
 }
 

@@ -1,13 +1,15 @@
 // How rounds begin and end: deltas, their codes, aggregation and the outer step.
 
 // `x = base - end`, or with a residual in `x`: `fma(decay, x, base - end)`.
-__kernel void delta(__global float *arena, __global const float *base, ulong end, ulong x, uint residual, float decay) {
+EACH void delta(__global float *arena, __global const float *base, ulong end, ulong x, uint residual, float decay, ulong items) {
+	WITHIN(items);
 	size_t i = get_global_id(0);
 	float difference = base[i] - arena[end + i];
 	arena[x + i] = residual ? fma(decay, arena[x + i], difference) : difference;
 }
 
-__kernel void find_infinite(__global const float *arena, ulong x, __global uint *found) {
+EACH void find_infinite(__global const float *arena, ulong x, __global uint *found, ulong items) {
+	WITHIN(items);
 	if ((as_uint(arena[x + get_global_id(0)]) & 0x7f800000u) == 0x7f800000u)
 		atomic_or(found, 1u);
 }
@@ -293,7 +295,8 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void tile_distances(__g
 #define TRIMMED_MEAN 1
 
 // A window of parameters, momentum, and one delta after the other, with `len` numbers of each.
-__kernel void outer_step(__global float *window, __global const float *weights, uint len, uint deltas, uint way, uint trim, float rate, float beta) {
+EACH void outer_step(__global float *window, __global const float *weights, uint len, uint deltas, uint way, uint trim, float rate, float beta, ulong items) {
+	WITHIN(items);
 	const size_t i = get_global_id(0);
 	__global const float *x = window + 2 * (size_t)len + i;
 	float g = 0.0f;

@@ -69,7 +69,7 @@ impl OpenCl {
 			Code::TopK(TopK { numbers, cosine, .. }) => vec![Number(numbers.into()), Number(cosine.into())],
 		};
 		let to: Vec<_> = to.map(Memory).into_iter().collect();
-		self.launch(name, [part.tiles * CODE_LANES], Some([CODE_LANES]), &[&operands[..], &shape, &to, &kind].concat());
+		self.launch(name, [part.tiles * CODE_LANES], [CODE_LANES], &[&operands[..], &shape, &to, &kind].concat());
 	}
 
 	/// See [`Backend::delta`].
@@ -148,7 +148,7 @@ impl OpenCl {
 				self.write_to_room(&mut kept[0], place * tiles * NUMBERS, slots.as_flattened());
 			}
 			let operands = [Memory(values), Memory(factors.get()), Memory(to), Number(norms.into())];
-			self.launch("tile_distances", [tiles * LANES, from_rows, count], Some([LANES, 1, 1]), &operands);
+			self.launch("tile_distances", [tiles * LANES, from_rows, count], [LANES, 1, 1], &operands);
 			self.read_from_room(&kept[1], 0, &mut distances);
 			for (pair, distances) in distances.chunks_exact(tiles).enumerate() {
 				let (row, col) = (pair / count, pair % count);
