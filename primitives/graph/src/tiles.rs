@@ -63,6 +63,7 @@ pub const fn tile_count(rows: usize, cols: usize) -> usize {
 }
 
 /// Part of a tile that lies inside its tensor.
+#[derive(Clone, Copy)]
 struct TileBounds {
 	first: usize,
 	stride: usize,
@@ -121,7 +122,7 @@ impl TileBounds {
 }
 
 /// Every tile of `layout` in order, from number `first` on.
-fn tile_bounds(layout: &ParamLayout, first: usize) -> impl Iterator<Item = TileBounds> + '_ {
+fn tile_bounds(layout: &ParamLayout, first: usize) -> impl Iterator<Item = TileBounds> + Clone + '_ {
 	let mut before = 0;
 	layout.tensors().iter().flat_map(move |tensor| {
 		let count = tile_count(tensor.rows, tensor.cols);
@@ -300,35 +301,39 @@ pub fn tile_hashes(layout: &ParamLayout, values: &[f32], threads: usize) -> Vec<
 }
 
 /// Hashes of the next tiles of `bounds`, as many as `out` has, which are no more than there are.
-fn hash_tiles(bounds: &mut impl Iterator<Item = TileBounds>, values: &[f32], out: &mut [Hash]) {
+fn hash_tiles(bounds: &mut (impl Iterator<Item = TileBounds> + Clone), values: &[f32], out: &mut [Hash]) {
 	/// Bytes of the hashes of a tile's quarters.
 	const QUARTERS: usize = 4 * 32;
-	let (mut leaf, mut quarters) = ([0; LEAF_BYTES], [0; BATCH * QUARTERS]);
+	let (mut leaves, mut quarters) = ([0; 2 * LEAF_BYTES], [0; BATCH * QUARTERS]);
+	let mut ahead = bounds.clone().skip(2);
 	for out in out.chunks_mut(BATCH) {
 		let quarters = &mut quarters[..out.len() * QUARTERS];
 		for pair in quarters.chunks_mut(2 * QUARTERS) {
 			let tiles = [bounds.next(), if pair.len() > QUARTERS { bounds.next() } else { None }];
-			if let ([Some(a), Some(b)], Some(pair)) = (&tiles, pair.as_mut_array()) {
-				if a.is_whole() && b.is_whole() && hash_whole(values, [a, b], pair) {
+			let next = [ahead.next(), ahead.next()];
+			if let ([Some(a), Some(b)], Some(pair)) = (tiles, pair.as_mut_array()) {
+				let next = [next[0].unwrap_or(a), next[1].unwrap_or(b)];
+				if a.is_whole() && b.is_whole() && hash_whole(values, [a, b], next, pair) {
 					continue;
 				}
 			}
-			for (tile, quarters) in tiles.iter().flatten().zip(pair.chunks_exact_mut(QUARTERS)) {
-				tile.gather(values, &mut leaf);
-				hash_all(&leaf, QUARTER_BYTES, quarters);
-			}
+			tiles.iter().flatten().zip(leaves.chunks_exact_mut(LEAF_BYTES)).for_each(|(tile, leaf)| tile.gather(values, leaf));
+			hash_all(&leaves[..pair.len() / QUARTERS * LEAF_BYTES], QUARTER_BYTES, pair);
 		}
 		hash_all(quarters, QUARTERS, out.as_flattened_mut());
 	}
 }
 
-/// Hashes of the quarters of two whole tiles where they lie, if this machine has what that takes.
-fn hash_whole(values: &[f32], tiles: [&TileBounds; 2], out: &mut [u8; 256]) -> bool {
+/// Hashes of the quarters of two whole tiles where they lie, before those that come `next`, if this machine has what that takes.
+fn hash_whole(values: &[f32], tiles: [TileBounds; 2], next: [TileBounds; 2], out: &mut [u8; 256]) -> bool {
 	#[cfg(feature = "std")]
-	return neuroshard_kernels::hash::quarters(values, tiles.map(|tile| (tile.first, tile.stride)), out);
+	{
+		let [tiles, next] = [tiles, next].map(|tiles| tiles.map(|tile| (tile.first, tile.stride)));
+		neuroshard_kernels::hash::quarters(values, tiles, next, out)
+	}
 	#[cfg(not(feature = "std"))]
 	{
-		let _ = (values, tiles, out);
+		let _ = (values, tiles, next, out);
 		false
 	}
 }

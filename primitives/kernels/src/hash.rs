@@ -20,18 +20,19 @@ pub fn blake2b_256(inputs: &[u8], len: usize, out: &mut [u8]) -> usize {
 }
 
 /// Hashes of the quarters of two 32x32 tiles of tensors, from the tiles' first elements in `values` and the lengths of the tensors' rows: those of 8 rows of
-/// canonical numbers each. Whether there are any: there are none on a machine without AVX-512.
+/// canonical numbers each. Whether there are any: there are none on a machine without AVX-512. Asks for the tiles that come `next` meanwhile, as there is less
+/// to compute than memory takes to answer.
 ///
 /// # Panics
 /// If a tile is not within `values`.
-pub fn quarters(values: &[f32], tiles: [(usize, usize); 2], out: &mut [u8; 256]) -> bool {
+pub fn quarters(values: &[f32], tiles: [(usize, usize); 2], next: [(usize, usize); 2], out: &mut [u8; 256]) -> bool {
 	#[cfg(target_arch = "x86_64")]
 	if is_x86_feature_detected!("avx512f") {
 		// SAFETY: this machine has AVX-512F.
-		unsafe { avx512::of_tiles(values, tiles, out) };
+		unsafe { avx512::of_tiles(values, tiles, next, out) };
 		return true;
 	}
-	let _ = (values, tiles, out);
+	let _ = (values, tiles, next, out);
 	false
 }
 
@@ -66,36 +67,58 @@ mod avx512 {
 	/// Digest of 32 bytes, no key, no tree.
 	const PARAMETERS: u64 = 0x0101_0020;
 
+	/// Where an input lies: the bytes at which its first 128 begin, and from there to the next 128.
+	#[derive(Clone, Copy)]
+	struct Input {
+		first: usize,
+		stride: usize,
+	}
+
 	/// Hashes of eight inputs of `len` bytes.
 	#[target_feature(enable = "avx512f")]
 	pub(super) fn eight(inputs: &[u8], len: usize, out: &mut [u8]) {
-		hash(len, |input, at| load(&inputs[input * len + at..][..64]), out);
+		let each = core::array::from_fn(|input| Input { first: input * len, stride: 128 });
+		hash::<false>(inputs, len, &each, &each, out);
 	}
 
-	/// See [`super::quarters`]. A block of 128 bytes is a row of a tile.
+	/// See [`super::quarters`]. 128 bytes are a row of a tile.
 	#[target_feature(enable = "avx512f")]
-	pub(super) fn of_tiles(values: &[f32], tiles: [(usize, usize); 2], out: &mut [u8; 256]) {
+	pub(super) fn of_tiles(values: &[f32], tiles: [(usize, usize); 2], next: [(usize, usize); 2], out: &mut [u8; 256]) {
 		/// Rows of a quarter.
 		const ROWS: usize = TILE / 4;
-		let part = |quarter: usize, at: usize| {
-			let ((first, cols), row) = (tiles[quarter / 4], quarter % 4 * ROWS + at / 128);
-			canonical(&values[first + row * cols + at % 128 / 4..][..16])
-		};
-		hash(4 * TILE * ROWS, part, out);
+		let [inputs, next] = [tiles, next].map(|tiles| {
+			core::array::from_fn(|quarter| {
+				let (first, cols) = tiles[quarter / 4];
+				Input { first: 4 * (first + quarter % 4 * ROWS * cols), stride: 4 * cols }
+			})
+		});
+		// SAFETY: four bytes for each number, any of which can be read.
+		let bytes = unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
+		hash::<true>(bytes, 4 * TILE * ROWS, &inputs, &next, out);
 	}
 
-	/// Hashes of eight inputs of `len` bytes: `part` gives 64 of an input from a byte on.
+	/// Hashes of eight inputs of `len` bytes, of numbers that are made `CANONICAL` or of bytes as they are. Asks for those of `next` meanwhile.
 	#[inline]
 	#[target_feature(enable = "avx512f")]
-	fn hash(len: usize, part: impl Fn(usize, usize) -> __m512i, out: &mut [u8]) {
+	fn hash<const CANONICAL: bool>(bytes: &[u8], len: usize, inputs: &[Input; 8], next: &[Input; 8], out: &mut [u8]) {
 		let mut h = IV.map(|word| _mm512_set1_epi64(word as i64));
 		h[0] = _mm512_xor_si512(h[0], _mm512_set1_epi64(PARAMETERS as i64));
-		for first in (0..len).step_by(128) {
+		for block in 0..len.div_ceil(128) {
 			let mut words = [_mm512_setzero_si512(); 16];
-			let end = len.min(first + 128);
-			for (place, half) in (first..end).step_by(64).enumerate() {
-				let rows = core::array::from_fn(|input| part(input, half));
-				words[8 * place..8 * place + 8].copy_from_slice(&transposed(rows));
+			let end = len.min(128 * (block + 1));
+			for half in 0..(end - 128 * block) / 64 {
+				let mut rows = [_mm512_setzero_si512(); 8];
+				for ((row, input), next) in rows.iter_mut().zip(inputs).zip(next) {
+					let place = |input: &Input| input.first + block * input.stride + 64 * half;
+					if CANONICAL {
+						_mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(place(next)).cast());
+					}
+					*row = load(&bytes[place(input)..][..64]);
+					if CANONICAL {
+						*row = canonical(*row);
+					}
+				}
+				words[8 * half..8 * half + 8].copy_from_slice(&transposed(rows));
 			}
 			compress(&mut h, &words, end as u64, end == len);
 		}
@@ -110,17 +133,16 @@ mod avx512 {
 	}
 
 	/// Bits of 16 numbers as they are hashed: see [`crate::num::canon_bits`].
+	#[inline]
 	#[target_feature(enable = "avx512f")]
-	fn canonical(numbers: &[f32]) -> __m512i {
+	fn canonical(numbers: __m512i) -> __m512i {
 		/// By kind of a number, four bits each, lowest first: quiet and signalling NaNs are replaced, zeros lose their sign, and ones, infinities, negative and
 		/// positive numbers stay.
 		const KINDS: i32 = 0x1111_1800;
-		assert_eq!(numbers.len(), 16);
-		// SAFETY: 16 numbers are readable.
-		let numbers = unsafe { _mm512_loadu_ps(numbers.as_ptr()) };
-		_mm512_castps_si512(_mm512_fixupimm_ps::<0>(_mm512_set1_ps(NAN), numbers, _mm512_set1_epi32(KINDS)))
+		_mm512_castps_si512(_mm512_fixupimm_ps::<0>(_mm512_set1_ps(NAN), _mm512_castsi512_ps(numbers), _mm512_set1_epi32(KINDS)))
 	}
 
+	#[inline]
 	#[target_feature(enable = "avx512f")]
 	fn load(bytes: &[u8]) -> __m512i {
 		assert_eq!(bytes.len(), 64);
