@@ -10,7 +10,7 @@
 pub mod exec;
 pub mod kat;
 pub mod native;
-mod pages;
+pub mod pages;
 pub mod player;
 mod pool;
 pub mod recorder;

@@ -1,7 +1,7 @@
 //! Memory in large pages: operators stream through more of it than the processor finds the pages of at once, and looking one up takes as long as reading from it.
 
 /// Zeros, in large pages where the system gives them.
-pub(crate) fn zeros(len: usize) -> Vec<f32> {
+pub fn zeros(len: usize) -> Vec<f32> {
 	#[allow(unused_mut)]
 	let mut zeros = vec![0.0; len];
 	#[cfg(target_os = "linux")]

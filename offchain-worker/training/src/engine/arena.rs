@@ -1,6 +1,7 @@
 //! One candle tensor that holds everything a job computes on.
 
-use candle_core::{bail, CpuStorage, DType, Device, InplaceOp1, Layout, Result, Tensor};
+use candle_core::{bail, CpuStorage, Device, InplaceOp1, Layout, Result, Tensor};
+use neuroshard_compute::pages::zeros;
 use std::sync::Mutex;
 
 /// Bytes that the usable part is aligned to: a cache line and the widest SIMD register. candle aligns to less.
@@ -16,7 +17,8 @@ impl ArenaTensor {
 	/// A zeroed arena of `len` elements.
 	pub fn new(len: usize, device: &Device) -> Result<Self> {
 		let slack = ALIGNMENT / size_of::<f32>();
-		Ok(Self { tensor: Tensor::zeros(len + slack, DType::F32, device)?, len })
+		let whole = len + slack;
+		Ok(Self { tensor: Tensor::from_vec(zeros(whole), whole, device)?, len })
 	}
 
 	/// Runs `job` on the arena as one in-place operator and returns what it returns.
