@@ -8,7 +8,10 @@
 mod measure;
 
 use measure::{fill, time};
-use neuroshard_compute::exec::{Exec, ExecError};
+use neuroshard_compute::{
+	exec::{Exec, ExecError},
+	pages::zeros,
+};
 use neuroshard_kernels::shape::{MatDims, Start};
 use std::time::{Duration, Instant};
 
@@ -49,7 +52,7 @@ fn main() -> Result<(), ExecError> {
 		for (layout, m, n, k) in shapes {
 			let dims = MatDims { m, n, k };
 			let (a, b) = (fill(m * k, 1), fill(k * n, 2));
-			let mut c = vec![0.0; m * n];
+			let mut c = zeros(m * n);
 			let work = 2.0 * (m * n * k) as f64 / 1e9;
 			let mut ours = f64::MAX;
 			let mut theirs = f64::MAX;
@@ -92,7 +95,7 @@ fn one(is_exact: bool, layout: &str, numbers: &[String]) -> Result<(), ExecError
 		panic!("M, N, K and THREADS are needed")
 	};
 	let (exec, dims) = (Exec::new(threads)?, MatDims { m, n, k });
-	let (a, b, mut c) = (fill(m * k, 1), fill(k * n, 2), vec![0.0; m * n]);
+	let (a, b, mut c) = (fill(m * k, 1), fill(k * n, 2), zeros(m * n));
 	let (begin, mut fastest) = (Instant::now(), f64::MAX);
 	while begin.elapsed() < Duration::from_millis(300) {
 		fastest = fastest.min(time(|| match is_exact {

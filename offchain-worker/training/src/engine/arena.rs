@@ -86,4 +86,25 @@ mod tests {
 		assert_eq!((len, aligned), (100, true));
 		assert_eq!(arena.apply("read", |values| (values[98], values[99])).unwrap(), (0.0, 7.0));
 	}
+
+	/// Whether the system has large pages at all is its own matter; what is asked for is among the flags of the range.
+	#[test]
+	#[cfg(target_os = "linux")]
+	fn large_pages_are_asked_for() {
+		if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+			return;
+		}
+		let arena = ArenaTensor::new(4 << 20, &Device::Cpu).unwrap();
+		let middle = arena.apply("place", |values| values.as_ptr() as usize + size_of_val(values) / 2).unwrap();
+		let ranges = std::fs::read_to_string("/proc/self/smaps").unwrap();
+		let mut inside = false;
+		let flags = ranges.lines().find_map(|line| {
+			if let Some((from, to)) = line.split_whitespace().next().and_then(|range| range.split_once('-')) {
+				let [from, to] = [from, to].map(|place| usize::from_str_radix(place, 16).unwrap());
+				inside = (from..to).contains(&middle);
+			}
+			line.strip_prefix("VmFlags:").filter(|_| inside)
+		});
+		assert!(flags.unwrap().split_whitespace().any(|flag| flag == "hg"), "{flags:?}");
+	}
 }
