@@ -81,8 +81,8 @@ float finish(__local const float *l) {
 	return (b[0] + b[2]) + (b[1] + b[3]);
 }
 
-// A work-item for each of so many elements or columns, in groups of which the last may have more work-items than there are. So they have one size, whatever
-// their number: drivers that are asked for one look for a divisor, compile a kernel for each, and take groups of one for a prime number.
+// A work-item for each of so many elements or columns, in groups of which the last may have more work-items than there are. So groups have one size, whatever
+// the number of elements: a driver that chooses it takes a divisor of that number, of which a prime one has none, and pocl compiles a kernel for each.
 #define EACH __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 #define WITHIN(items) \
 	if (get_global_id(0) >= (items)) \
