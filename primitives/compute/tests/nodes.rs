@@ -209,6 +209,7 @@ impl Interpreter<'_> {
 					*out = lanes.finish();
 				}
 			}
+			Op::AddUp => out[0] = (0..node.inputs.len()).flat_map(|number| input(number).to_vec()).fold(0.0, |sum, number| sum + number),
 			Op::MeanLoss => out[0] = input(0)[0] * inverse_count(1),
 			Op::RmsBackStats => scalar::rms_backward_stats(input(0), input(1), input(3), input(2), &mut out),
 			Op::RmsBackApply => {

@@ -125,15 +125,19 @@ impl Plan {
 		if self.is_code(result) {
 			self.code_len()
 		} else {
-			Some(self.vector_len())
+			self.single_len(result).or_else(|| Some(self.vector_len()))
 		}
 	}
 
 	/// Leaf `leaf` of result vector `result` (see [`Plan::results`]); `None` if there is none.
 	pub fn result_cell(&self, result: u32, leaf: u32) -> Option<Cell> {
-		let (slot, row, col) = match self.is_code(result) {
-			true => (0, leaf, 0),
-			false => self.slot_of(leaf)?,
+		let (slot, row, col) = match (self.is_code(result), self.single_len(result)) {
+			(true, _) => (0, leaf, 0),
+			(false, None) => self.slot_of(leaf)?,
+			(false, Some(_)) => {
+				let width = self.tensor(*self.results().get(index(result)?)?.first()?)?.cols.div_ceil(SIDE);
+				(0, leaf.checked_div(width)?, leaf % width)
+			}
 		};
 		if leaf >= self.result_len(result)? {
 			return None;

@@ -8,8 +8,10 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_kernels::schedule;
 use scale_info::TypeInfo;
 
-/// Version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
-pub const ARITHMETIC_VERSION: u16 = 1;
+/// Newest version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
+pub const ARITHMETIC_VERSION: u16 = 2;
+/// Oldest one: version 1 sums the squares of a gradient over the whole of it, not unit by unit.
+pub const OLDEST_ARITHMETIC: u16 = 1;
 
 /// Most layers of a model of any family. A training step of a few more of them, however narrow, has more nodes than the protocol judges; but every
 /// move of a dispute makes a plan on chain, of all stages of all layers, and pays for the largest. See [`Family::most_layers`]; of the plans of
@@ -622,7 +624,7 @@ pub enum ConfigError {
 	)]
 	Heads,
 	/// `batch * heads * seq_len^2` exceeds 2^28, `batch * seq_len` 2^22, or `batch * seq_len * heads` 2^22 where heads are normalised; or the step
-	/// would have more than 8,192 nodes, or with an adapter or Muon more stages than any without; or the model or its adapter more than 2^31 parameters, or the
+	/// would have more than 8,448 nodes, or with an adapter or Muon more stages than any without; or the model or its adapter more than 2^31 parameters, or the
 	/// model more layers than its family has.
 	#[error(
 		"the model, the batch or the adapter is too large; use fewer sequences, shorter ones, a smaller model, an adapter of fewer projections or ranks, or AdamW, with which a model may have more layers than with Muon"

@@ -17,7 +17,7 @@ pub const MAX_TILES_PER_NODE: u32 = 2_048;
 pub const MAX_TILES_PER_ROW: u32 = 8_192;
 const _: () = assert!(MAX_TILES_PER_ROW >= crate::MAX_TRAINED_VOCAB / 32 && MAX_TILES_PER_ROW <= crate::game::MAX_LIST);
 /// Most nodes of one plan.
-pub const MAX_NODES: u32 = 8_192;
+pub const MAX_NODES: u32 = 8_448;
 
 /// Number of a tensor within its plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -173,8 +173,10 @@ pub enum Op {
 	},
 	/// `dx, tokens, [grad] -> grad'`: `embedding_scatter_add`.
 	ScatterAdd,
-	/// `gradients -> partials`: `tile_sum_squares` of every gradient in layout order; or of one direction of Muon.
+	/// `gradients -> partials`: `tile_sum_squares` of every gradient of a unit in layout order, or of all of them; or of one direction of Muon.
 	SquareTiles,
+	/// `sums -> sum`: all their numbers added up from +0 in their order, inputs of one row each. They are those of the [units](crate::span) of the model.
+	AddUp,
 	/// `sum of squares -> factor`: `clip_scale`.
 	ClipScale,
 	/// `p, m, v, g, factor -> p', m', v'`: `adamw`.
@@ -233,7 +235,7 @@ pub enum Origin {
 		output: u32,
 	},
 	/// Tensor of a vector in parameter layout that the job starts from. Training: 0 parameters, 1 first and 2 second moments; of an adapter 3 its base,
-	/// in the layout of the model. Delta:
+	/// in the layout of the model; of a span then what it is given, one tensor each: see [`crate::plan::Seams`]. Delta:
 	/// 0 the round's start, 1 its end, 2 the residual before. Outer step: 0 parameters, 1 momentum, then the deltas, or their codes of one tensor
 	/// each.
 	Vector {

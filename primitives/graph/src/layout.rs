@@ -133,6 +133,15 @@ pub(crate) struct Part {
 }
 
 impl Part {
+	/// The [unit](crate::span) of a model of so many layers that it belongs to.
+	pub fn unit(&self, layers: u32) -> u32 {
+		match (self.layer, self.kind) {
+			(Some(layer), _) => layer.saturating_add(1),
+			(None, ParamKind::Embedding) => 0,
+			(None, _) => layers.saturating_add(1),
+		}
+	}
+
 	fn name(&self) -> String {
 		let part = match self.kind {
 			ParamKind::AdapterIn => ".lora_A.weight",
@@ -258,7 +267,7 @@ impl ParamLayout {
 		Self::from_parts(trained_parts(model, adapter)?)
 	}
 
-	fn from_parts(parts: impl IntoIterator<Item = Part>) -> Result<Self, ConfigError> {
+	pub(crate) fn from_parts(parts: impl IntoIterator<Item = Part>) -> Result<Self, ConfigError> {
 		let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
 		let mut layout = Self { tensors: Vec::new(), len: 0 };
 		for part in parts {

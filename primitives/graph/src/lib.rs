@@ -2,7 +2,8 @@
 //!
 //! - [`config`]: what fixes a run; accepted or refused here, with the numbers that follow from it.
 //! - [`layout`]: where each parameter lives in a flat vector, under its Hugging Face name.
-//! - [`tiles`], [`merkle`], [`commit`]: 32x32 tiles as 4 KiB leaves, trees over them, roots of states and checkpoints.
+//! - [`tiles`], [`merkle`], [`cover`], [`commit`]: 32x32 tiles as 4 KiB leaves, trees over them and parts of these, roots of states and checkpoints.
+//! - [`span`]: a model cut into parts that different machines hold.
 //! - [`init`]: theta_0 from a seed.
 //! - [`graph`], [`plan`]: operators, stages and nodes of each job, and one arena for all its tensors.
 //! - [`cell`], [`resume`]: single tiles, where each is committed to, and how one is computed piece by piece.
@@ -24,6 +25,7 @@ pub mod code;
 pub mod commit;
 pub mod config;
 pub mod corpus;
+pub mod cover;
 pub mod game;
 pub mod graph;
 #[cfg(feature = "std")]
@@ -36,6 +38,7 @@ pub mod plan;
 pub mod resume;
 pub mod sampler;
 pub mod tiles;
+pub mod span;
 mod validate;
 pub mod witness;
 

@@ -125,7 +125,7 @@ fn climb(count: u32, index: u32, mut meet: impl FnMut(bool) -> Option<()>) -> Op
 }
 
 /// Hash of two children.
-fn parent(left: &Hash, right: &Hash) -> Hash {
+pub(crate) fn parent(left: &Hash, right: &Hash) -> Hash {
 	let mut both = [0; 64];
 	both[..32].copy_from_slice(left);
 	both[32..].copy_from_slice(right);

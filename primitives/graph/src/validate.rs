@@ -5,7 +5,7 @@
 use crate::{
 	config::{
 		Adapter, Aggregator, Code, Compressed, ConfigError, ModelConfig, Projection, Robust, RopeScaling, Rule, TopK, TrainConfig,
-		ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK,
+		ARITHMETIC_VERSION, F32, LEAST_LIMIT, MAX_CLIP, MAX_MOVES, MAX_RADIUS, MAX_RANK, OLDEST_ARITHMETIC,
 	},
 	layout::projection,
 	plan::{Plan, NEWTON_SCHULZ_STEPS},
@@ -177,7 +177,7 @@ impl TrainConfig {
 	/// [`TrainConfig::validate`] except for the number of nodes.
 	pub(crate) fn check_values(&self, model: &ModelConfig) -> Result<(), ConfigError> {
 		model.validate()?;
-		if self.arithmetic_version != ARITHMETIC_VERSION {
+		if !(OLDEST_ARITHMETIC..=ARITHMETIC_VERSION).contains(&self.arithmetic_version) {
 			return Err(ConfigError::ArithmeticVersion);
 		}
 		let counts = [self.batch, self.inner_steps, self.validation_sequences];

@@ -205,7 +205,7 @@ fn a_vocabulary_beyond_18_bits_answers_and_is_not_trained() {
 #[test]
 fn bad_training_is_refused_for_the_right_reason() {
 	use ConfigError::*;
-	assert_eq!(train_error(|t| t.arithmetic_version = 2), Some(ArithmeticVersion));
+	assert_eq!(train_error(|t| t.arithmetic_version = 3), Some(ArithmeticVersion));
 	assert_eq!(train_error(|t| t.seq_len = 48), Some(Dimension));
 	assert_eq!(train_error(|t| t.seq_len = 96), Some(Dimension));
 	assert_eq!(train_error(|t| t.batch = 0), Some(Dimension));

@@ -170,7 +170,7 @@ fn unfit_configurations_are_refused_with_their_reason() {
 		refused(|c| c.model.ffn = 33, Error::BadDimension);
 		refused(|c| c.model.heads = 3, Error::BadHeads);
 		refused(|c| c.model.layers = u32::MAX, Error::ModelTooLarge);
-		refused(|c| c.train.arithmetic_version = 2, Error::ArithmeticVersion);
+		refused(|c| c.train.arithmetic_version = 3, Error::ArithmeticVersion);
 		refused(|c| c.train.commit_interval = 0, Error::CommitInterval);
 		refused(|c| c.train.lr = F32::new(f32::NAN), Error::BadHyperparameter);
 		let odd = Code::TopK(TopK { numbers: 5, decay: F32::new(0.9), cosine: false });

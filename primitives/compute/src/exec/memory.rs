@@ -5,6 +5,7 @@ use neuroshard_graph::{
 	config::{ConfigError, ModelConfig, Products, TrainConfig},
 	layout::ParamLayout,
 	plan::{Plan, ALIGNMENT},
+	span::Span,
 };
 use neuroshard_kernels::shape::SEGMENT;
 use std::ops::Range;
@@ -52,10 +53,22 @@ impl StepMemory {
 		}
 		Ok(make(model, &TrainConfig { batch: micro_batch, ..train.clone() })?)
 	}
+
+	/// The plan of what falls to a span of the step, or of a micro-batch.
+	///
+	/// # Errors
+	/// Those of [`StepMemory::arena_len`].
+	pub(super) fn of_span(self, model: &ModelConfig, train: &TrainConfig, span: Span) -> Result<Plan, SetupError> {
+		let micro_batch = self.micro_batch.unwrap_or(train.batch);
+		if !divides(micro_batch, train.batch, train.seq_len) {
+			return Err(SetupError::MicroBatch { micro_batch, batch: train.batch, seq_len: train.seq_len });
+		}
+		Ok(Plan::span(model, &TrainConfig { batch: micro_batch, ..train.clone() }, span)?)
+	}
 }
 
 /// Whether the gradients of micro-batches of so many sequences add up to those of the batch: no two have to be told apart within a chain over tokens.
-fn divides(micro: u32, batch: u32, seq: u32) -> bool {
+pub(super) fn divides(micro: u32, batch: u32, seq: u32) -> bool {
 	let (part, all) = (u64::from(micro) * u64::from(seq), u64::from(batch) * u64::from(seq));
 	let segment = SEGMENT as u64;
 	batch.is_multiple_of(micro) && (all <= segment || part > 0 && segment.is_multiple_of(part))
@@ -75,7 +88,7 @@ enum Later {
 /// What a step in micro-batches keeps of all of them, behind the memory of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Accumulated {
-	/// Losses of all tokens.
+	/// Losses of all tokens; empty where the end of the model is not.
 	pub losses: Range<usize>,
 	/// Their sums over tiles, up to a whole row.
 	pub sums: Range<usize>,
@@ -96,8 +109,26 @@ impl Accumulated {
 		let job = plan.job.ok_or(ConfigError::Dimension)?;
 		let gradient = size(job.update.ok_or(ConfigError::Dimension)?.gradient)?;
 		let layout = ParamLayout::trained(model, train)?;
-		let (tokens, dim, part) = (size(train.tokens_per_step())?, size(model.dim.into())?, size(job.sizes.tokens.into())?);
-		let mut end = size(plan.arena_len())?;
+		let stream = if train.adapter.is_some() { 0 } else { size(model.dim.into())? };
+		Self::behind(size(plan.arena_len())?, (&layout, gradient), train, size(job.sizes.tokens.into())?, (true, stream))
+	}
+
+	/// Behind element `first` of an arena in which the gradients of `layout` are at `gradient`, of micro-batches of so many tokens. `losses`: whether there
+	/// are any; `wide`: numbers for each token of the gradient of what the first layer begins with.
+	///
+	/// # Errors
+	/// [`SetupError::Memory`].
+	pub fn behind(
+		first: usize,
+		(layout, gradient): (&ParamLayout, usize),
+		train: &TrainConfig,
+		part: usize,
+		(losses, wide): (bool, usize),
+	) -> Result<Self, SetupError> {
+		let size = |value: u64| usize::try_from(value).map_err(|_| SetupError::Memory);
+		let tokens = size(train.tokens_per_step())?;
+		let measured = if losses { tokens } else { 0 };
+		let mut end = first;
 		let mut room = |len: Option<usize>| {
 			let first = end;
 			let next = len.and_then(|len| first.checked_add(len)?.checked_next_multiple_of(ALIGNMENT as usize));
@@ -105,13 +136,13 @@ impl Accumulated {
 			Ok::<_, SetupError>(first..first.saturating_add(len.unwrap_or_default()))
 		};
 		// A sequence is a multiple of 32 tokens.
-		let (losses, sums) = (room(Some(tokens))?, room(Some((tokens / 32).next_multiple_of(32)))?);
+		let (losses, sums) = (room(Some(measured))?, room(Some((measured / 32).next_multiple_of(32)))?);
 		// Of an adapter there is no gradient of the embedding.
-		let stream = room(if train.adapter.is_some() { Some(0) } else { tokens.checked_mul(dim) })?;
+		let stream = room(tokens.checked_mul(wide))?;
 		let later = if tokens <= SEGMENT {
 			Later::Nothing
 		} else if part == SEGMENT {
-			Later::Any(room(layout.tensors().iter().map(|tensor| tensor.len()).max())?.start)
+			Later::Any(room(Some(layout.tensors().iter().map(|tensor| tensor.len()).max().unwrap_or_default()))?.start)
 		} else {
 			Later::All(room(Some(layout.len()))?.start, gradient)
 		};

@@ -37,7 +37,7 @@ pub(super) struct Runner<B: Backend = Exec> {
 	/// Of the plan, a micro-batch if it is one.
 	tokens: usize,
 	/// Of a step in micro-batches.
-	accumulated: Option<Accumulated>,
+	pub accumulated: Option<Accumulated>,
 	/// Stages up to the gradient's norm, in order, with those that run once more.
 	order: Vec<usize>,
 	/// Most rows of logits at a time.
@@ -55,6 +55,8 @@ pub(super) struct Runner<B: Backend = Exec> {
 	momentum: f32,
 	/// Arena range of each tensor; empty where it has none.
 	ranges: Vec<Range<usize>>,
+	/// First element behind what all micro-batches of a span share, and how far from there the memory of the present one is.
+	pub shift: (usize, usize),
 	/// Cosines and sines of RoPE.
 	turns: [B::Table; 2],
 	/// Of the whole batch, as `targets`.
@@ -102,6 +104,17 @@ impl<B: Backend> Runner<B> {
 		(accumulated, again): (Option<Accumulated>, bool),
 	) -> Result<Self, SetupError> {
 		let layout = ParamLayout::trained(model, train)?;
+		Self::on(exec, (model, train), layout, plan, (accumulated, again))
+	}
+
+	/// The same of a plan on vectors of this layout.
+	pub fn on(
+		exec: Arc<B>,
+		(model, train): (&ModelConfig, &TrainConfig),
+		layout: ParamLayout,
+		plan: Plan,
+		(accumulated, again): (Option<Accumulated>, bool),
+	) -> Result<Self, SetupError> {
 		// Checkpoint jobs have no arena.
 		let job = plan.job.ok_or(ConfigError::Dimension)?;
 		let Sizes { batch, seq, tokens, vocab, .. } = job.sizes;
@@ -118,7 +131,10 @@ impl<B: Backend> Runner<B> {
 			Some(accumulated) => accumulated.end,
 			None => usize::try_from(plan.arena_len()).map_err(|_| SetupError::Memory)?,
 		};
-		let all_tokens = accumulated.as_ref().map_or(size(tokens)?, |accumulated| accumulated.losses.len());
+		let all_tokens = match &accumulated {
+			Some(_) => usize::try_from(train.tokens_per_step()).map_err(|_| SetupError::Memory)?,
+			None => size(tokens)?,
+		};
 		let order = order(&plan, again);
 		let (batch, seq, tokens) = (size(batch)?, size(seq)?, size(tokens)?);
 		let attention =
@@ -145,6 +161,7 @@ impl<B: Backend> Runner<B> {
 			adapter_scale: train.adapter.map_or(0.0, |adapter| adapter.scale()),
 			momentum: momentum(train),
 			ranges,
+			shift: (usize::MAX, 0),
 			turns,
 			ids: vec![0; all_tokens],
 			targets: vec![0; all_tokens],
@@ -182,7 +199,23 @@ impl<B: Backend> Runner<B> {
 
 	/// The arena's range of a tensor.
 	pub fn range(&self, id: TensorId) -> Range<usize> {
-		self.ranges[id.0 as usize].clone()
+		let Range { start, end } = self.ranges[id.0 as usize];
+		let shift = self.shift_of(start);
+		start + shift..end + shift
+	}
+
+	/// How far what begins at `start` of the plan's arena is from there, for the present micro-batch.
+	fn shift_of(&self, start: usize) -> usize {
+		if start < self.shift.0 {
+			0
+		} else {
+			self.shift.1
+		}
+	}
+
+	/// Tokens of the whole batch.
+	pub fn ids_len(&self) -> usize {
+		self.ids.len()
 	}
 
 	/// The range of a flat vector that begins at `offset`.
@@ -243,15 +276,9 @@ impl<B: Backend> Runner<B> {
 				self.exec.copy(arena, stream, accumulated.stream.start + first * self.dim);
 			}
 		}
-		self.exec.partial_sums(arena, accumulated.losses.clone(), accumulated.sums.clone());
-		let loss = self.range(self.job.loss);
-		self.exec.tree_sum(arena, accumulated.sums.clone(), loss.start);
-		let mean = stages.iter().find(|stage| stage.op == Op::MeanLoss);
-		self.exec.scale(arena, loss, mean.map_or(0.0, |stage| self.inverse_count(stage, 1)));
+		self.mean_loss(arena);
 		if let Some(scatter) = scatter {
-			let begun = self.begun();
-			self.scatter(arena, &stages[scatter], accumulated.stream.clone());
-			self.note(scatter, begun);
+			self.scatter_all(arena, scatter);
 		}
 		self.order
 			.iter()
@@ -259,8 +286,27 @@ impl<B: Backend> Runner<B> {
 			.for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
 	}
 
+	/// The mean loss of a step in micro-batches, of the losses of all of them, where the plan has it.
+	pub fn mean_loss(&self, arena: &mut B::Arena) -> Option<f32> {
+		let accumulated = self.accumulated.as_ref()?;
+		let loss = self.range(self.job.loss?).start;
+		self.exec.partial_sums(arena, accumulated.losses.clone(), accumulated.sums.clone());
+		self.exec.tree_sum(arena, accumulated.sums.clone(), loss);
+		let mean = self.plan.stages().iter().find(|stage| stage.op == Op::MeanLoss);
+		self.exec.scale(arena, loss..loss + 1, mean.map_or(0.0, |stage| self.inverse_count(stage, 1)));
+		Some(self.exec.value(arena, loss))
+	}
+
+	/// The ScatterAdd at `index` of a step in micro-batches, for all of them.
+	pub fn scatter_all(&self, arena: &mut B::Arena, index: usize) {
+		let Some(accumulated) = &self.accumulated else { return };
+		let begun = self.begun();
+		self.scatter(arena, &self.plan.stages()[index], accumulated.stream.clone());
+		self.note(index, begun);
+	}
+
 	/// Runs a stage on the rows of tokens `at`, and notes what it takes if that is asked for.
-	fn stage(&self, arena: &mut B::Arena, index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
+	pub fn stage(&self, arena: &mut B::Arena, index: usize, at: &Range<usize>, adamw: Option<&AdamW>) {
 		let begun = self.begun();
 		self.execute(arena, index, at, adamw);
 		self.note(index, begun);
@@ -363,6 +409,11 @@ impl<B: Backend> Runner<B> {
 			Op::ValueBack => self.attention_back(arena, index),
 			Op::ScatterAdd => self.scatter(arena, stage, input(0)),
 			Op::SquareTiles => self.square_tiles(arena, stage),
+			Op::AddUp => {
+				let inputs = self.plan.inputs(stage).iter().flat_map(|&(id, _)| self.range(id));
+				exec.fill(arena, output(0), 0.0);
+				inputs.for_each(|at| exec.add_assign(arena, output(0), at..at + 1));
+			}
 			// The update is given its value.
 			Op::ClipScale => {}
 			Op::AdamW => {
@@ -489,7 +540,10 @@ impl<B: Backend> Runner<B> {
 		let [max, sum, loss] = [max, sum, loss].map(output);
 		let LogitsBlock { offset, later, .. } = self.job.logits;
 		// Within the arena, whose length fits.
-		let room = |offset: u64, len: usize| offset as usize..offset as usize + len;
+		let room = |offset: u64, len: usize| {
+			let first = offset as usize + self.shift_of(offset as usize);
+			first..first + len
+		};
 		let block = room(offset, self.logit_rows * self.vocab);
 		let back = stages[index..].iter().position(|stage| stage.op == Op::LossBack);
 		// A head that is not trained has no gradient.

@@ -176,7 +176,7 @@ impl<B: Backend> Trainer<B> {
 	fn measure(&mut self, arena: &mut B::Arena, tokens: &[u32]) -> Result<(StepOutcome, f32), StepError> {
 		self.runner.load(arena, tokens)?;
 		self.runner.gradients(arena);
-		let loss = self.runner.scalar(arena, self.runner.job.loss);
+		let loss = self.runner.job.loss.map_or(f32::NAN, |loss| self.runner.scalar(arena, loss));
 		let square_norm = self.runner.scalar(arena, self.update.square_norm);
 		self.runner.exec.settled()?;
 		if !loss.is_finite() || !square_norm.is_finite() {
@@ -306,7 +306,7 @@ mod tests {
 			let vectors: Vec<&[f32]> = state.iter().chain(&base).map(Vec::as_slice).collect();
 			let trace = Trace::step(&exec, model, train, &vectors, &batch(step), 0, step).unwrap();
 			let plan = trace.plan();
-			let loss = trace.tensor(plan.job.unwrap().loss)[0];
+			let loss = trace.tensor(plan.job.unwrap().loss.unwrap())[0];
 			let squares = plan.stages().iter().find(|stage| stage.op == Op::SquareTiles).unwrap();
 			let gradient: Vec<f32> = plan.inputs(squares).iter().flat_map(|&(id, _)| trace.tensor(id)).copied().collect();
 			state = [0, 1, 2].map(|result| trace.result(result));

@@ -269,6 +269,10 @@ impl Trace {
 				// Zeros fill the last row of partial sums.
 				out[next..].fill(0.0);
 			}
+			Op::AddUp => {
+				out.fill(0.0);
+				values.iter().flat_map(|sums| sums.chunks(1)).for_each(|sum| scalar::add_assign(out, sum));
+			}
 			Op::ClipScale => out[0] = scalar::clip_scale(input(0)[0], parameters.clip),
 			Op::MuonDirection => {
 				let step = AdamW { clip: input(2)[0], ..parameters.adamw };

@@ -2,12 +2,16 @@
 
 use super::{
 	forward::{adapters, ByProjection, Forward, Keep, Layer, LayerValues, Params},
-	rows, rows_and, whole, ArenaJob, Builder, Plan, Sizes, Update, Vector,
+	rows, rows_and,
+	seams::{Seams, Segment},
+	whole, ArenaJob, Builder, LogitsBlock, Plan, Sizes, Update, Vector, TILE,
 };
 use crate::{
 	config::{ConfigError, ModelConfig, Optimizer, Projection, TrainConfig},
-	graph::{Access, Op, Place, Product, TensorId},
+	cover::Cover,
+	graph::{Access, Op, Place, Product, TensorId, TensorInfo},
 	layout::LayerTensors,
+	span::{Held, Span},
 };
 use alloc::vec::Vec;
 
@@ -215,37 +219,187 @@ impl Builder {
 		self.norm_back([dh, values.x, params.norm1, values.norm1], grads.map(|grads| grads.norm1), at.k, Some(dx), stream)
 	}
 
-	/// Gradients of all that is trained, in layout order. `grads` are those values, but for the embedding of a tied model:
-	/// there it is the head's gradient, which the embedding's begins with.
-	fn backward(&mut self, sizes: &Sizes, params: &Params, grads: &Grads, values: &Forward) -> Result<Vec<TensorId>, ConfigError> {
-		let (head, model) = (&values.head, grads.model.as_ref());
-		let at = Temporaries::new(self, sizes)?;
-		let stream = self.buffer(sizes.tokens, sizes.dim)?;
+	/// Back from the losses: the gradient of the last layer's output, at `stream`, and of the head's weight.
+	fn end_back(
+		&mut self,
+		(params, grads, values): (&Params, Option<&Params>, &Forward),
+		(at, stream): (&Temporaries, Place),
+	) -> Result<(TensorId, Option<TensorId>), ConfigError> {
+		let head = values.head.as_ref().ok_or(ConfigError::Dimension)?;
+		let [norm, weight] = params.end.ok_or(ConfigError::Dimension)?;
+		let grads = grads.and_then(|grads| grads.end);
 		let d_logits = self.in_place(head.logits)?;
 		let count = values.count.map(|count| (count, Access::Whole));
 		self.stage(Op::LossBack, rows([head.logits, values.targets, head.max, head.sum]).into_iter().chain(count), &[d_logits])?;
-		let dh = self.back(Product::Nn, d_logits, params.head, None, at.dh)?;
-		let head_grad = model.map(|grads| self.product(Product::Tn, d_logits, head.h, None, grads.head)).transpose()?;
-		let mut dx = self.norm_back([dh, head.x, params.norm, head.norm], model.map(|grads| grads.norm), at.k, None, stream)?;
-		for (layer, values) in values.layers.iter().enumerate().rev() {
-			let first = self.plan.stages.len();
-			if let Some(stages) = self.plan.layers.get_mut(layer) {
-				stages.backward = first;
-			}
-			let of_model = model.map(|model| model.layers.get(layer).ok_or(ConfigError::Dimension)).transpose()?;
-			let grads = LayerGrads { model: of_model, adapter: grads.adapters.get(layer) };
-			let params = params.layer(layer).ok_or(ConfigError::Dimension)?;
-			dx = self.layer_back(sizes, (params, grads, layer == 0), values, &at, dx)?;
-		}
+		let dh = self.back(Product::Nn, d_logits, weight, None, at.dh)?;
+		let head_grad = grads.map(|[_, grad]| self.product(Product::Tn, d_logits, head.h, None, grad)).transpose()?;
+		let dx = self.norm_back([dh, head.x, norm, head.norm], grads.map(|[grad, _]| grad), at.k, None, stream)?;
+		Ok((dx, head_grad))
+	}
+
+	/// Gradients of all that is trained, in layout order. `grads` are those values, but for the embedding of a tied model:
+	/// there it is the head's gradient, which the embedding's begins with. The gradient of the residual stream lies at `stream`.
+	fn backward(
+		&mut self,
+		sizes: &Sizes,
+		params: &Params,
+		grads: &Grads,
+		values: &Forward,
+		stream: Place,
+	) -> Result<Vec<TensorId>, ConfigError> {
+		let model = grads.model.as_ref();
+		let at = Temporaries::new(self, sizes)?;
 		let mut all = grads.all.clone();
-		let Some(grads) = model else { return Ok(all) };
-		let embedding = if sizes.tied { self.in_place(grads.embedding)? } else { grads.embedding };
-		let before = head_grad.filter(|_| sizes.tied).map(|grad| (grad, Access::SameRows));
-		self.stage(Op::ScatterAdd, whole([dx, values.tokens]).into_iter().chain(before), &[embedding])?;
-		if let Some(first) = all.first_mut() {
-			*first = embedding;
+		let mut head_grad = None;
+		let mut left = self.plan.layers.len();
+		let segments: Vec<_> = sizes.span.ranges_of(sizes.units()).enumerate().collect();
+		for (segment, units) in segments.into_iter().rev() {
+			let begun = self.plan.stages.len();
+			let seam = self.plan.seams.as_ref().and_then(|seams| seams.segments.get(segment));
+			let mut dx = seam.and_then(|seam| seam.gradient_in);
+			if units.contains(&sizes.layers.saturating_add(1)) {
+				let (of_end, of_head) = self.end_back((params, model, values), (&at, stream))?;
+				(dx, head_grad) = (Some(of_end), of_head);
+			}
+			for unit in (units.start.max(1)..units.end.min(sizes.layers.saturating_add(1))).rev() {
+				let layer = usize::try_from(unit.saturating_sub(1)).map_err(|_| ConfigError::TooLarge)?;
+				left = left.saturating_sub(1);
+				let given = dx.ok_or(ConfigError::Dimension)?;
+				dx = Some(self.one_layer_back(sizes, (params, grads, values), (layer, left), &at, given)?);
+			}
+			let ended = self.plan.stages.len();
+			// Of an adapter nobody asks for the gradient of what the first layer begins with.
+			let asked = units.start > 1 || (units.start == 1 && model.is_some());
+			if let Some(seam) = self.plan.seams.as_mut().and_then(|seams| seams.segments.get_mut(segment)) {
+				(seam.gradient_out, seam.backward) = (dx.filter(|_| asked), begun..ended);
+			}
+			if let (0, Some(grads), Some(dx)) = (units.start, model, dx) {
+				let embedding = grads.embedding.ok_or(ConfigError::Dimension)?;
+				let written = if sizes.tied { self.in_place(embedding)? } else { embedding };
+				let before = head_grad.filter(|_| sizes.tied).map(|grad| (grad, Access::SameRows));
+				self.stage(Op::ScatterAdd, whole([dx, values.tokens]).into_iter().chain(before), &[written])?;
+				if let Some(first) = all.first_mut() {
+					*first = written;
+				}
+			}
 		}
 		Ok(all)
+	}
+
+	/// Back through layer `layer`, number `place` of the plan's.
+	fn one_layer_back(
+		&mut self,
+		sizes: &Sizes,
+		(params, grads, values): (&Params, &Grads, &Forward),
+		(layer, place): (usize, usize),
+		at: &Temporaries,
+		dx: TensorId,
+	) -> Result<TensorId, ConfigError> {
+		let first = self.plan.stages.len();
+		if let Some(stages) = self.plan.layers.get_mut(place) {
+			stages.backward = first;
+		}
+		let model = grads.model.as_ref();
+		let of_model = model.map(|model| model.layers.get(layer).and_then(Option::as_ref).ok_or(ConfigError::Dimension)).transpose()?;
+		let of_adapter = grads.adapters.get(layer);
+		let values = values.layers.get(layer).and_then(Option::as_ref).ok_or(ConfigError::Dimension)?;
+		let params = params.layer(layer).ok_or(ConfigError::Dimension)?;
+		self.layer_back(sizes, (params, LayerGrads { model: of_model, adapter: of_adapter }, layer == 0), values, at, dx)
+	}
+
+	/// `[1, 1]` mean of losses whose partial sums are given.
+	fn mean_loss(&mut self, tiles: TensorId, count: Option<TensorId>) -> Result<TensorId, ConfigError> {
+		let sum = self.tree_sum(tiles)?;
+		let loss = self.fresh(1, 1)?;
+		let count = count.map(|count| (count, Access::Whole));
+		self.stage(Op::MeanLoss, rows([sum]).into_iter().chain(count), &[loss])?;
+		Ok(loss)
+	}
+
+	/// `[1, 1]` sum of the squares of `gradients`.
+	fn squares(&mut self, gradients: &[TensorId]) -> Result<TensorId, ConfigError> {
+		let mut tiles = 0u32;
+		for &gradient in gradients {
+			let TensorInfo { rows, cols, .. } = self.info(gradient)?;
+			let those = rows.div_ceil(TILE).checked_mul(cols.div_ceil(TILE));
+			tiles = those.and_then(|those| tiles.checked_add(those)).ok_or(ConfigError::TooLarge)?;
+		}
+		let partials = self.partials(tiles)?;
+		self.stage(Op::SquareTiles, gradients.iter().map(|&id| (id, Access::Whole)), &[partials])?;
+		self.tree_sum(partials)
+	}
+
+	/// The same unit by unit, each with its unit.
+	fn squares_by_unit(&mut self, gradients: &[TensorId]) -> Result<Vec<(u32, TensorId)>, ConfigError> {
+		let mut sums = Vec::new();
+		let mut first = 0usize;
+		while let Some(unit) = self.unit_of(first) {
+			let count = (first..gradients.len()).take_while(|&index| self.unit_of(index) == Some(unit)).count();
+			let those = gradients.get(first..).and_then(|rest| rest.get(..count)).ok_or(ConfigError::Dimension)?;
+			sums.push((unit, self.squares(those)?));
+			first = first.saturating_add(count);
+		}
+		Ok(sums)
+	}
+
+	/// The sum of the squares of all gradients of a step. Of a span: from those of all units, which it is given.
+	fn square_norm(&mut self, train: &TrainConfig, gradients: &[TensorId]) -> Result<TensorId, ConfigError> {
+		if train.arithmetic_version == 1 {
+			return self.squares(gradients);
+		}
+		let own = self.squares_by_unit(gradients)?;
+		let sum = self.fresh(1, 1)?;
+		// Only layers have an adapter.
+		let first = if train.adapter.is_some() { 1 } else { 0 };
+		let inputs: Vec<TensorId> = match &mut self.plan.seams {
+			None => own.into_iter().map(|(_, sum)| sum).collect(),
+			Some(seams) => {
+				seams.own_sums = own.into_iter().map(|(unit, sum)| (unit.saturating_sub(first), sum)).collect();
+				alloc::vec![seams.sums]
+			}
+		};
+		self.stage(Op::AddUp, inputs.into_iter().map(|sum| (sum, Access::Whole)), &[sum])?;
+		Ok(sum)
+	}
+
+	/// What a span is given in a step: see [`Seams`]. The gradient of the residual stream lies at `stream`.
+	fn seams(&mut self, sizes: &Sizes, (model, train): (&ModelConfig, &TrainConfig), stream: Place) -> Result<(), ConfigError> {
+		let held = Held::new(model, train.adapter, sizes.span)?;
+		let layers = sizes.layers;
+		let sums = if train.adapter.is_some() { layers } else { sizes.units() };
+		let ranges: Vec<_> = sizes.span.ranges_of(sizes.units()).collect();
+		self.plan.seams = Some(Seams {
+			segments: Vec::new(),
+			sums: TensorId(0),
+			own_sums: Vec::new(),
+			given: Vec::new(),
+			cover: Cover::new(held.all_tiles, held.tiles.iter().cloned()),
+		});
+		let (mut rows_in, mut gradient_in) = (Vec::new(), Vec::new());
+		for units in &ranges {
+			let place = if units.start > 0 { Some(self.buffer(sizes.tokens, sizes.dim)?) } else { None };
+			rows_in.push(place.map(|place| self.given_tensor(sizes.tokens, sizes.dim, place)).transpose()?);
+		}
+		for units in &ranges {
+			let given = units.end < sizes.units() && (units.end > 1 || train.adapter.is_none());
+			gradient_in.push(given.then(|| self.given_tensor(sizes.tokens, sizes.dim, stream)).transpose()?);
+		}
+		let place = self.buffer(1, sums)?;
+		let sums = self.given_tensor(1, sums, place)?;
+		let ends = rows_in.into_iter().zip(gradient_in);
+		let segments = ranges.into_iter().zip(ends).map(|(units, (rows_in, gradient_in))| Segment {
+			units,
+			rows_in,
+			rows_out: None,
+			gradient_in,
+			gradient_out: None,
+			forward: 0..0,
+			backward: 0..0,
+		});
+		if let Some(seams) = &mut self.plan.seams {
+			(seams.segments, seams.sums) = (segments.collect(), sums);
+		}
+		Ok(())
 	}
 
 	/// AdamW on every tensor but those that have a `direction` of Muon, in place.
@@ -272,10 +426,10 @@ impl Builder {
 	}
 }
 
-/// See [`Plan::training`] and [`Plan::recomputing`].
-pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> Result<Plan, ConfigError> {
-	let sizes = Sizes::new(model, train.batch, train.seq_len)?;
-	let mut builder = Builder::trained(model, train)?;
+/// See [`Plan::training`], [`Plan::recomputing`] and [`Plan::span`].
+pub(super) fn training(model: &ModelConfig, train: &TrainConfig, span: Option<Span>, keep: Keep) -> Result<Plan, ConfigError> {
+	let sizes = Sizes { span: span.unwrap_or(Span::all(model)), ..Sizes::new(model, train.batch, train.seq_len)? };
+	let mut builder = Builder::trained(model, train, sizes.span)?;
 	builder.layers = train.products.kinds();
 	let len = builder.len;
 	let [theta, first_moment, second_moment] = [builder.room(len)?, builder.room(len)?, builder.room(len)?];
@@ -284,6 +438,13 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	let second = builder.vector(Some(second_moment))?;
 	let params = builder.params(model, &sizes, &trained)?;
 	let gradient = builder.room(len)?;
+	let stream = match span {
+		None => None,
+		Some(_) => Some(builder.buffer(sizes.tokens, sizes.dim)?),
+	};
+	if let Some(stream) = stream {
+		builder.seams(&sizes, (model, train), stream)?;
+	}
 	let all = builder.parameters(Some(gradient))?;
 	let grads = match train.adapter {
 		None => Grads { model: Some(Params::new(&sizes, all.iter().copied())?), all, adapters: Vec::new() },
@@ -291,15 +452,11 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	};
 
 	let forward = builder.forward(&sizes, &params, keep, train.masked)?;
-	let sum = builder.tree_sum(forward.head.loss_tiles)?;
-	let loss = builder.fresh(1, 1)?;
-	let count = forward.count.map(|count| (count, Access::Whole));
-	builder.stage(Op::MeanLoss, rows([sum]).into_iter().chain(count), &[loss])?;
-	let gradients = builder.backward(&sizes, &params, &grads, &forward)?;
+	let loss = forward.head.as_ref().map(|head| builder.mean_loss(head.loss_tiles, forward.count)).transpose()?;
+	let stream = stream.map_or_else(|| builder.buffer(sizes.tokens, sizes.dim), Ok)?;
+	let gradients = builder.backward(&sizes, &params, &grads, &forward, stream)?;
 
-	let partials = builder.partials(builder.plan.vector_len())?;
-	builder.stage(Op::SquareTiles, gradients.iter().map(|&id| (id, Access::Whole)), &[partials])?;
-	let square_norm = builder.tree_sum(partials)?;
+	let square_norm = builder.square_norm(train, &gradients)?;
 	let clip = builder.fresh(1, 1)?;
 	builder.stage(Op::ClipScale, rows([square_norm]), &[clip])?;
 	let first_direction = builder.plan.stages.len();
@@ -310,8 +467,13 @@ pub(super) fn training(model: &ModelConfig, train: &TrainConfig, keep: Keep) -> 
 	let first_stage = builder.plan.stages.len();
 	builder.update([trained, first, second], &gradients, clip, &directions)?;
 
-	let logits = builder.logits_block(&sizes, true)?;
+	let logits = match sizes.has_end() {
+		true => builder.logits_block(&sizes, true)?,
+		false => LogitsBlock { offset: 0, rows: 0, later: None },
+	};
 	let update = Some(Update { first_moment, second_moment, gradient, square_norm, first_direction, first_stage });
 	builder.plan.job = Some(ArenaJob { sizes, loss, logits, masked: train.masked, update });
+	let given: Vec<TensorId> = builder.plan.seams.iter().flat_map(Seams::results).collect();
+	builder.plan.results.extend(given.into_iter().map(|id| alloc::vec![id]));
 	Ok(builder.finish())
 }

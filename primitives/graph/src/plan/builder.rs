@@ -1,17 +1,18 @@
 //! How the stages of a plan are put together, and its nodes counted.
 
-use super::{Coded, Layout, Plan, Slot, ALIGNMENT, TILE};
+use super::{Coded, Given, Layout, Plan, Slot, ALIGNMENT, TILE};
 use crate::{
 	config::{Adapter, Code, ConfigError, ModelConfig, Optimizer, Products, TrainConfig},
 	graph::{Access, Op, Origin, Place, Product, Stage, TensorId, TensorInfo, MAX_NODES, MAX_TILES_PER_NODE, MAX_TILES_PER_ROW},
 	layout::{parts, trained_parts, Part},
+	span::Span,
 };
 use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Most stages of a job on an adapter or with Muon: those of a training step of the deepest Llama, the largest plan that a move of a dispute pays for. Their
 /// layers have more stages than other models', so that they would be more before their nodes are too many.
-const MAX_COUNTED_STAGES: u32 = 7_319;
+const MAX_COUNTED_STAGES: u32 = 7_577;
 
 /// The tensors of a vector that the job starts from.
 pub(super) struct Vector(Range<u32>);
@@ -27,11 +28,13 @@ impl Vector {
 }
 
 impl Layout {
-	fn of(parts: impl IntoIterator<Item = Part>) -> Self {
+	/// Of a model of so many layers.
+	fn of(parts: impl IntoIterator<Item = Part>, layers: u32) -> Self {
 		let mut layout = Self { slots: Vec::new(), tiles: alloc::vec![0u32], len: 0 };
 		let mut tiles = 0u32;
-		for Part { rows, cols, .. } in parts {
-			layout.slots.push(Slot { rows, cols, offset: layout.len });
+		for part in parts {
+			let (rows, cols) = (part.rows, part.cols);
+			layout.slots.push(Slot { rows, cols, offset: layout.len, unit: part.unit(layers) });
 			// At most 2^31 elements: `ModelConfig::validate` or `Adapter::validate` has seen to it.
 			layout.len = layout.len.saturating_add(u64::from(rows).saturating_mul(u64::from(cols)));
 			tiles = tiles.saturating_add(rows.div_ceil(TILE).saturating_mul(cols.div_ceil(TILE)));
@@ -59,13 +62,14 @@ pub(super) struct Builder {
 impl Builder {
 	/// For jobs on the parameters of `model`, without a vector to start from.
 	pub fn new(model: &ModelConfig) -> Result<Self, ConfigError> {
-		Ok(Self::of(Layout::of(parts(model)?)))
+		Ok(Self::of(Layout::of(parts(model)?, model.layers)))
 	}
 
-	/// For jobs on what `train` trains.
-	pub fn trained(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
+	/// For jobs on what `train` trains of `span`.
+	pub fn trained(model: &ModelConfig, train: &TrainConfig, span: Span) -> Result<Self, ConfigError> {
+		let parts = trained_parts(model, train.adapter)?.into_iter().filter(|part| span.has(model, part.unit(model.layers)));
 		let counted = train.adapter.is_some() || train.optimizer != Optimizer::AdamW;
-		Ok(Self { adapter: train.adapter, counted, ..Self::of(Layout::of(trained_parts(model, train.adapter)?)) })
+		Ok(Self { adapter: train.adapter, counted, ..Self::of(Layout::of(parts, model.layers)) })
 	}
 
 	fn of(layout: Layout) -> Self {
@@ -74,6 +78,7 @@ impl Builder {
 			layout,
 			vectors: Vec::new(),
 			base: None,
+			seams: None,
 			coded: None,
 			tensors: Vec::new(),
 			results: Vec::new(),
@@ -90,14 +95,26 @@ impl Builder {
 	}
 
 	/// The model that an adapter is beside, at `at` of the arena: its tensors in order. After all other vectors, before all other tensors.
-	pub fn base(&mut self, model: &ModelConfig, at: u64) -> Result<Vector, ConfigError> {
+	pub fn base(&mut self, model: &ModelConfig, span: Span, at: u64) -> Result<(Vector, u64), ConfigError> {
 		if !self.plan.tensors.is_empty() {
 			return Err(ConfigError::TooLarge);
 		}
 		let first = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
-		self.plan.base = Some((Layout::of(parts(model)?), at));
+		let own = parts(model)?.filter(|part| span.has(model, part.unit(model.layers)));
+		let layout = Layout::of(own, model.layers);
+		let len = layout.len;
+		self.plan.base = Some((layout, at));
 		let end = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
-		Ok(Vector(first..end))
+		Ok((Vector(first..end), len))
+	}
+
+	/// The next tensor that the job of a span is given: a vector of its own. After all other vectors, before all other tensors.
+	pub fn given_tensor(&mut self, rows: u32, cols: u32, place: Place) -> Result<TensorId, ConfigError> {
+		let id = u32::try_from(self.plan.given()).map_err(|_| ConfigError::TooLarge)?;
+		let tiles = rows.div_ceil(TILE).checked_mul(cols.div_ceil(TILE)).ok_or(ConfigError::TooLarge)?;
+		let seams = self.plan.seams.as_mut().filter(|_| self.plan.tensors.is_empty()).ok_or(ConfigError::TooLarge)?;
+		seams.given.push(Given { info: TensorInfo { rows, cols, place }, tiles: [0, tiles] });
+		Ok(TensorId(id))
 	}
 
 	/// One more vector that the job starts from, at `base` of the arena or with the caller: its tensors in order. Before all other tensors.
@@ -227,12 +244,19 @@ impl Builder {
 		}
 	}
 
+	/// The unit that tensor `index` of a vector belongs to.
+	pub fn unit_of(&self, index: usize) -> Option<u32> {
+		self.plan.layout.slots.get(index).map(|slot| slot.unit)
+	}
+
 	pub fn finish(mut self) -> Plan {
 		let writer = |&id: &TensorId| match self.plan.origin(id) {
 			Some(Origin::Stage { stage, .. }) => usize::try_from(stage).ok(),
 			_ => None,
 		};
-		let first = self.plan.results.iter().flatten().filter_map(writer).min();
+		// What a span gives others is listed.
+		let vectors = if self.plan.seams.is_some() { 3 } else { self.plan.results.len() };
+		let first = self.plan.results.iter().take(vectors).flatten().filter_map(writer).min();
 		self.plan.listed_nodes = first.and_then(|first| self.plan.stages.get(first)).map_or(self.plan.nodes, |stage| stage.first_node);
 		self.plan
 	}

@@ -12,11 +12,11 @@ use alloc::vec::Vec;
 
 /// The parameter tensors (or their gradients) of a layout, by role.
 pub(super) struct Params {
-	pub embedding: TensorId,
-	pub layers: Vec<LayerTensors<TensorId>>,
-	pub norm: TensorId,
-	/// The embedding itself for a tied model.
-	pub head: TensorId,
+	/// `None` where a span has none, as the others.
+	pub embedding: Option<TensorId>,
+	pub layers: Vec<Option<LayerTensors<TensorId>>>,
+	/// Final norm and head; that is the embedding itself for a tied model.
+	pub end: Option<[TensorId; 2]>,
 	/// Beside the layers; nothing without an adapter.
 	pub adapters: Vec<ByProjection<[TensorId; 2]>>,
 }
@@ -25,18 +25,26 @@ impl Params {
 	/// The parameters of `layer`.
 	pub fn layer(&self, layer: usize) -> Option<Layer<'_>> {
 		const NONE: &ByProjection<[TensorId; 2]> = &[None; Projection::ALL.len()];
-		Some(Layer { model: self.layers.get(layer)?, adapter: self.adapters.get(layer).unwrap_or(NONE) })
+		Some(Layer { model: self.layers.get(layer)?.as_ref()?, adapter: self.adapters.get(layer).unwrap_or(NONE) })
 	}
 
 	/// Assigns roles to `all`, in the order of [`crate::layout::ParamLayout`].
 	pub fn new(sizes: &Sizes, all: impl IntoIterator<Item = TensorId>) -> Result<Self, ConfigError> {
 		let mut rest = all.into_iter();
 		let mut next = || rest.next().ok_or(ConfigError::Dimension);
-		let embedding = next()?;
-		let layers = (0..sizes.layers).map(|_| LayerTensors::in_order(sizes.family, &mut next)).collect::<Result<_, _>>()?;
-		let norm = next()?;
-		let head = if sizes.tied { embedding } else { next()? };
-		Ok(Self { embedding, layers, norm, head, adapters: Vec::new() })
+		let embedding = if sizes.has(0) { Some(next()?) } else { None };
+		let mut layer = |layer: u32| match sizes.has(layer.saturating_add(1)) {
+			true => LayerTensors::in_order(sizes.family, &mut next).map(Some),
+			false => Ok(None),
+		};
+		let layers = (0..sizes.layers).map(&mut layer).collect::<Result<_, _>>()?;
+		let end = match (sizes.has_end(), sizes.tied) {
+			(false, _) => None,
+			// Whoever has one end of a tied model has both.
+			(true, true) => Some([next()?, embedding.ok_or(ConfigError::Dimension)?]),
+			(true, false) => Some([next()?, next()?]),
+		};
+		Ok(Self { embedding, layers, end, adapters: Vec::new() })
 	}
 }
 
@@ -50,15 +58,18 @@ pub(super) fn adapters(
 	all: impl IntoIterator<Item = TensorId>,
 ) -> Result<Vec<ByProjection<[TensorId; 2]>>, ConfigError> {
 	let mut rest = all.into_iter();
-	let mut layer = || {
+	let mut layer = |layer: u32| {
 		let mut pairs = ByProjection::default();
+		if !sizes.has(layer.saturating_add(1)) {
+			return Ok(pairs);
+		}
 		for which in adapter.projections.iter() {
 			let mut next = || rest.next().ok_or(ConfigError::Dimension);
 			pairs[which as usize] = Some([next()?, next()?]);
 		}
 		Ok(pairs)
 	};
-	(0..sizes.layers).map(|_| layer()).collect()
+	(0..sizes.layers).map(&mut layer).collect()
 }
 
 /// The parameters of a layer.
@@ -181,12 +192,20 @@ pub(super) struct HeadValues {
 
 /// Result of [`Builder::logits`].
 struct Logits {
-	layers: Vec<LayerValues>,
 	/// The residual stream after the last layer.
 	x: TensorId,
 	norm: TensorId,
 	h: TensorId,
 	logits: TensorId,
+}
+
+/// Result of [`Builder::stream`].
+#[derive(Default)]
+struct Stream {
+	layers: Vec<Option<LayerValues>>,
+	/// What the units of a segment end with, if that is not the end of the model.
+	x: Option<TensorId>,
+	logits: Option<Logits>,
 }
 
 /// Result of [`forward`].
@@ -195,8 +214,9 @@ pub(super) struct Forward {
 	pub targets: TensorId,
 	/// `[1, 1]` number of targets that count, where it is not that of all tokens.
 	pub count: Option<TensorId>,
-	pub layers: Vec<LayerValues>,
-	pub head: HeadValues,
+	/// `None` for those that a span does not have, as the head.
+	pub layers: Vec<Option<LayerValues>>,
+	pub head: Option<HeadValues>,
 }
 
 impl Builder {
@@ -326,31 +346,51 @@ impl Builder {
 		Ok((LayerValues { x, norm1, h1, q, k, v, raw, p, o, middle, norm2, h2, gate, up, h, low }, out))
 	}
 
-	/// From tokens to logits. Layers share the memory of what does not stay.
-	fn logits(&mut self, sizes: &Sizes, params: &Params, tokens: TensorId, keep: Keep) -> Result<Logits, ConfigError> {
+	/// Through consecutive units of the model, from the rows that the first one is given, or from tokens. Layers share the memory of what does not stay.
+	fn stream(
+		&mut self,
+		sizes: &Sizes,
+		params: &Params,
+		(tokens, given): (TensorId, Option<TensorId>),
+		(units, keep): (core::ops::Range<u32>, Keep),
+		stream: &mut Stream,
+	) -> Result<(), ConfigError> {
 		let n = sizes.tokens;
-		let mut x = self.fresh(n, sizes.dim)?;
-		let stream = if keep == Keep::Nothing { Some(self.info(x)?.place) } else { None };
-		self.stage(Op::Gather, rows_and([tokens], params.embedding), &[x])?;
-		let mut layers = Vec::new();
+		let mut x = match given {
+			Some(x) => x,
+			None => self.fresh(n, sizes.dim)?,
+		};
+		let place = if keep == Keep::Nothing { Some(self.info(x)?.place) } else { None };
+		if given.is_none() {
+			self.stage(Op::Gather, rows_and([tokens], params.embedding.ok_or(ConfigError::Dimension)?), &[x])?;
+		}
 		let mut shared = None;
-		for layer in (0..params.layers.len()).map_while(|layer| params.layer(layer)) {
+		for number in units.start.max(1)..units.end.min(sizes.layers.saturating_add(1)) {
+			let index = usize::try_from(number.saturating_sub(1)).map_err(|_| ConfigError::TooLarge)?;
+			let layer = params.layer(index).ok_or(ConfigError::Dimension)?;
 			let buffers = match shared {
 				Some(buffers) if keep == Keep::Nothing => buffers,
 				Some(buffers) if keep == Keep::Stream => LayerBuffers { out: self.buffer(n, sizes.dim)?, ..buffers },
-				_ => LayerBuffers::new(self, sizes, stream)?,
+				_ => LayerBuffers::new(self, sizes, place)?,
 			};
 			shared = Some(buffers);
 			let first = self.plan.stages.len();
 			let (values, out) = self.layer(sizes, layer, &buffers, x)?;
 			self.plan.layers.push(LayerStages { forward: first..self.plan.stages.len(), backward: 0 });
-			layers.push(values);
+			stream.layers.resize_with(index, || None);
+			stream.layers.push(Some(values));
 			x = out;
 		}
+		if units.end <= sizes.layers.saturating_add(1) {
+			stream.x = Some(x);
+			return Ok(());
+		}
+		let [weight, head] = params.end.ok_or(ConfigError::Dimension)?;
 		let (factors, place) = (self.buffer(n, 1)?, self.buffer(n, sizes.dim)?);
-		let (norm, h) = self.norm(x, params.norm, factors, place)?;
-		let logits = self.linear(self.head, h, params.head, None, Place::Fused)?;
-		Ok(Logits { layers, x, norm, h, logits })
+		let (norm, h) = self.norm(x, weight, factors, place)?;
+		let logits = self.linear(self.head, h, head, None, Place::Fused)?;
+		stream.logits = Some(Logits { x, norm, h, logits });
+		Ok(())
 	}
 
 	/// Room for the logits of as many rows of a segment as it is cut into, so that no part is much smaller than others; where `gradients` are
@@ -369,8 +409,10 @@ impl Builder {
 	pub(super) fn params(&mut self, model: &ModelConfig, sizes: &Sizes, trained: &Vector) -> Result<Params, ConfigError> {
 		let Some(adapter) = self.adapter else { return Params::new(sizes, trained.ids()) };
 		let adapters = adapters(sizes, adapter, trained.ids())?;
-		let at = self.room(model.parameters())?;
-		Ok(Params { adapters, ..Params::new(sizes, self.base(model, at)?.ids())? })
+		let at = self.room(0)?;
+		let (base, len) = self.base(model, sizes.span, at)?;
+		self.room(len)?;
+		Ok(Params { adapters, ..Params::new(sizes, base.ids())? })
 	}
 
 	/// Forward pass and losses. `count`: the targets that count are counted, before there are logits.
@@ -378,14 +420,41 @@ impl Builder {
 		let n = sizes.tokens;
 		let tokens = self.tensor(n, 1, Place::External)?;
 		let targets = self.tensor(n, 1, Place::External)?;
-		let count = count.then(|| self.count(targets)).transpose()?;
-		let Logits { layers, x, norm, h, logits } = self.logits(sizes, params, tokens, keep)?;
+		let count = (count && sizes.has_end()).then(|| self.count(targets)).transpose()?;
+		let mut stream = Stream::default();
+		let all: Vec<_> = sizes.span.ranges_of(sizes.units()).collect();
+		for (segment, units) in all.into_iter().enumerate() {
+			let given = self.plan.seams.as_ref().and_then(|seams| seams.segments.get(segment)?.rows_in);
+			let first = self.plan.stages.len();
+			stream.x = None;
+			self.stream(sizes, params, (tokens, given), (units, keep), &mut stream)?;
+			let forward = first..self.plan.stages.len();
+			if let Some(seam) = self.plan.seams.as_mut().and_then(|seams| seams.segments.get_mut(segment)) {
+				(seam.rows_out, seam.forward) = (stream.x, forward);
+			}
+		}
+		let head = stream.logits.map(|logits| self.losses(sizes, logits, targets)).transpose()?;
+		if let Some(seams) = self.plan.seams.as_mut().filter(|_| head.is_some()) {
+			let end = self.plan.stages.len();
+			seams.segments.last_mut().into_iter().for_each(|last| last.forward.end = end);
+		}
+		Ok(Forward { tokens, targets, count, layers: stream.layers, head })
+	}
+
+	/// Losses of logits.
+	fn losses(
+		&mut self,
+		sizes: &Sizes,
+		Logits { x, norm, h, logits }: Logits,
+		targets: TensorId,
+	) -> Result<HeadValues, ConfigError> {
+		let n = sizes.tokens;
 		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
 		self.stage(Op::RowMax(Extent::Row), rows([logits]), &[max])?;
 		self.stage(Op::ExpSum(Extent::Row), rows([logits, max]), &[sum])?;
 		self.stage(Op::LossRows, rows([logits, targets, max, sum]), &[loss])?;
 		let loss_tiles = self.tile_sums(loss)?;
-		Ok(Forward { tokens, targets, count, layers, head: HeadValues { x, norm, h, logits, max, sum, loss_tiles } })
+		Ok(HeadValues { x, norm, h, logits, max, sum, loss_tiles })
 	}
 
 	/// Partial sums of a column, in rows of 32.
@@ -407,7 +476,7 @@ impl Builder {
 /// See [`Plan::validation`].
 pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
 	let sizes = Sizes::new(model, train.validation_batch(), train.seq_len)?;
-	let mut builder = Builder::trained(model, train)?;
+	let mut builder = Builder::trained(model, train, sizes.span)?;
 	let theta = builder.room(builder.len)?;
 	let trained = builder.vector(Some(theta))?;
 	if train.adapter.is_some() {
@@ -418,7 +487,8 @@ pub(super) fn validation(model: &ModelConfig, train: &TrainConfig) -> Result<Pla
 	let params = builder.params(model, &sizes, &trained)?;
 	let forward = builder.forward(&sizes, &params, Keep::Nothing, false)?;
 	let logits = builder.logits_block(&sizes, false)?;
-	builder.plan.job = Some(ArenaJob { sizes, loss: forward.head.loss_tiles, logits, masked: train.masked, update: None });
+	let loss = forward.head.map(|head| head.loss_tiles);
+	builder.plan.job = Some(ArenaJob { sizes, loss, logits, masked: train.masked, update: None });
 	Ok(builder.finish())
 }
 
@@ -439,7 +509,7 @@ pub(super) fn reading(model: &ModelConfig, tokens: u32, class: Class) -> Result<
 	let theta = builder.room(builder.len)?;
 	let params = Params::new(&sizes, builder.vector(Some(theta))?.ids())?;
 	let tokens = builder.tensor(sizes.tokens, 1, Place::External)?;
-	builder.logits(&sizes, &params, tokens, Keep::Nothing)?;
+	builder.stream(&sizes, &params, (tokens, None), (0..sizes.units(), Keep::Nothing), &mut Stream::default())?;
 	// No number ends it, and no executor runs it on an arena: answers come from `exec::Inference`, and disputes from a trace.
 	Ok(builder.finish())
 }

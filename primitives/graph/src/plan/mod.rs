@@ -5,15 +5,19 @@ mod builder;
 mod forward;
 mod muon;
 mod outer;
+mod seams;
 
 use crate::{
 	class::Class,
 	config::{Code, ConfigError, Family, ModelConfig, TrainConfig},
+	cover::Cover,
 	graph::{Access, Node, Origin, Place, RowSlice, Stage, TensorId, TensorInfo},
+	span::Span,
 };
 use alloc::vec::Vec;
 use builder::{rows, rows_and, whole, Builder, Vector};
 use neuroshard_kernels::shape::{SEGMENT, SUMMED_TILES};
+pub use seams::{Given, Seams, Segment};
 
 /// Elements that every buffer of the arena is aligned to: 64 bytes.
 pub const ALIGNMENT: u64 = 16;
@@ -52,6 +56,8 @@ pub struct Sizes {
 	pub(crate) heads: u32,
 	pub(crate) kv_heads: u32,
 	pub(crate) layers: u32,
+	/// The part of the model that the job is on.
+	pub(crate) span: Span,
 	pub(crate) tied: bool,
 	pub(crate) family: Family,
 }
@@ -70,9 +76,25 @@ impl Sizes {
 			heads: model.heads,
 			kv_heads: model.kv_heads,
 			layers: model.layers,
+			span: Span::all(model),
 			tied: model.tied,
 			family: model.family,
 		})
+	}
+
+	/// Units of the model.
+	fn units(&self) -> u32 {
+		self.layers.saturating_add(2)
+	}
+
+	/// Whether the job is on unit `unit`.
+	fn has(&self, unit: u32) -> bool {
+		self.span.has_of(self.units(), unit)
+	}
+
+	/// Whether the job is on the end of the model: final norm, head and loss.
+	fn has_end(&self) -> bool {
+		self.has(self.layers.saturating_add(1))
 	}
 
 	/// Rows of attention scores.
@@ -112,7 +134,7 @@ pub struct LayerStages {
 pub struct LogitsBlock {
 	/// Offset of the rows in the arena.
 	pub offset: u64,
-	/// Most rows at a time, a multiple of 32.
+	/// Most rows at a time, a multiple of 32; 0 for a span without logits.
 	pub rows: u32,
 	/// Offset of a second gradient of the head, of a training step that has chains over tokens of more than one segment.
 	pub later: Option<u64>,
@@ -123,8 +145,8 @@ pub struct LogitsBlock {
 pub struct ArenaJob {
 	/// Of its batch.
 	pub sizes: Sizes,
-	/// `[1, 1]` mean loss; in validation the `tokens / 32` partial sums of a group, in rows of 32.
-	pub loss: TensorId,
+	/// `[1, 1]` mean loss, `None` for a span without it; in validation the `tokens / 32` partial sums of a group, in rows of 32.
+	pub loss: Option<TensorId>,
 	/// Where logits are while they are needed.
 	pub logits: LogitsBlock,
 	/// Whether tokens say which of them are targets.
@@ -136,7 +158,7 @@ pub struct ArenaJob {
 impl ArenaJob {
 	/// The numbers that end the job as diverged if they are not finite: the loss, and the gradient's square norm.
 	pub fn ends(&self) -> impl Iterator<Item = TensorId> {
-		[Some(self.loss), self.update.map(|update| update.square_norm)].into_iter().flatten()
+		[self.loss, self.update.map(|update| update.square_norm)].into_iter().flatten()
 	}
 }
 
@@ -147,6 +169,8 @@ struct Slot {
 	cols: u32,
 	/// First element of the vector that belongs to it.
 	offset: u64,
+	/// The [unit](crate::span) of the model that it belongs to.
+	unit: u32,
 }
 
 impl Slot {
@@ -192,11 +216,13 @@ pub struct Plan {
 	vectors: Vec<Option<u64>>,
 	/// The model that an adapter is beside, and where it lies in the arena: the last vector that the job starts from.
 	base: Option<(Layout, u64)>,
+	/// Of a span.
+	seams: Option<Seams>,
 	/// If deltas are sent as codes.
 	pub coded: Option<Coded>,
 	/// All other tensors, and where their values come from.
 	tensors: Vec<(TensorInfo, Origin)>,
-	/// Vectors in parameter layout that the job ends with.
+	/// Vectors in parameter layout that the job ends with, and then single tensors that a span gives.
 	results: Vec<Vec<TensorId>>,
 	stages: Vec<Stage>,
 	/// Layers, if it passes through them.
@@ -227,7 +253,24 @@ impl Plan {
 	/// Those of [`TrainConfig::validate`].
 	pub fn training(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
 		train.check_values(model)?;
-		backward::training(model, train, forward::Keep::All)
+		backward::training(model, train, None, forward::Keep::All)
+	}
+
+	/// The part of the training step that falls to `span`: see [`Plan::seams`]. The arena begins with its parameters and moments, then of an adapter its part
+	/// of the base, and gradients; what lies behind is of one batch, or micro-batch.
+	///
+	/// # Errors
+	/// Those of [`TrainConfig::validate`] but for the number of the whole step's nodes; [`ConfigError::Dimension`] for a span of another model,
+	/// [`ConfigError::ArithmeticVersion`] for version 1, in which units have no sums of their own.
+	pub fn span(model: &ModelConfig, train: &TrainConfig, span: Span) -> Result<Self, ConfigError> {
+		train.check_values(model)?;
+		if train.arithmetic_version < 2 {
+			return Err(ConfigError::ArithmeticVersion);
+		}
+		if !span.is_of(model) {
+			return Err(ConfigError::Dimension);
+		}
+		backward::training(model, train, Some(span), forward::Keep::All)
 	}
 
 	/// The same stages in less memory: of each layer only what it begins with stays, so that whoever runs the plan runs a layer's forward stages
@@ -237,7 +280,7 @@ impl Plan {
 	/// Those of [`TrainConfig::validate`].
 	pub fn recomputing(model: &ModelConfig, train: &TrainConfig) -> Result<Self, ConfigError> {
 		train.check_values(model)?;
-		backward::training(model, train, forward::Keep::Stream)
+		backward::training(model, train, None, forward::Keep::Stream)
 	}
 
 	/// Forward pass and losses of [`TrainConfig::validation_batch`] held-out sequences. The arena begins with the
@@ -295,7 +338,7 @@ impl Plan {
 		&self.stages
 	}
 
-	/// Layers of the model, if the job passes through them; first stages of backward passes only in a training step.
+	/// Layers of the model, of a span its own, if the job passes through them; first stages of backward passes only in a training step.
 	pub fn layers(&self) -> &[LayerStages] {
 		&self.layers
 	}
@@ -322,8 +365,30 @@ impl Plan {
 
 	/// Tensors of all vectors that the job starts from.
 	fn given(&self) -> usize {
+		let seams = self.seams.as_ref().map_or(0, |seams| seams.given.len());
+		self.before_seams().saturating_add(seams)
+	}
+
+	/// Tensors of the vectors before those that a span is given.
+	fn before_seams(&self) -> usize {
 		let base = self.base.as_ref().map_or(0, |(base, _)| base.slots.len());
 		self.wide().saturating_add(self.codes()).saturating_add(base)
+	}
+
+	/// Tensor number `index` if a span is given it, and its number among these.
+	fn given_tensor(&self, index: usize) -> Option<(usize, TensorInfo)> {
+		let number = index.checked_sub(self.before_seams())?;
+		Some((number, self.seams.as_ref()?.given.get(number)?.info))
+	}
+
+	/// What a span is given by others and gives them; `None` for a job on a whole model.
+	pub fn seams(&self) -> Option<&Seams> {
+		self.seams.as_ref()
+	}
+
+	/// Number of the first vector that a span is given: one tensor each.
+	pub fn first_given(&self) -> u32 {
+		self.vectors_given().saturating_add(self.base.is_some().into())
 	}
 
 	/// Tensor number `index` of the base; `None` if that is another one.
@@ -345,10 +410,18 @@ impl Plan {
 
 	/// First tile of each tensor of vector `vector` that the job starts from, and after the last the number of all of them.
 	pub(crate) fn tiles_of(&self, vector: u32) -> &[u32] {
+		let given = vector.checked_sub(self.first_given()).and_then(|given| self.seams.as_ref()?.given.get(usize::try_from(given).ok()?));
 		match &self.base {
+			_ if given.is_some() => given.map_or(&[], |given| &given.tiles),
 			Some((base, _)) if Some(vector) == self.base_vector() => &base.tiles,
 			_ => &self.layout.tiles,
 		}
+	}
+
+	/// The subtrees of the whole vectors' trees that a span has, of vector `vector` that its job starts from, or of result number `vector`: parameters and
+	/// moments. `None` for others, whose tiles are one tree.
+	pub fn cover(&self, vector: u32) -> Option<&Cover> {
+		self.seams.as_ref().map(|seams| &seams.cover).filter(|_| vector < 3)
 	}
 
 	/// Vectors that the job starts from, but for a base.
@@ -414,7 +487,7 @@ impl Plan {
 
 	/// Elements of a vector that belong to tensor `slot`.
 	pub fn slot_range(&self, slot: u32) -> Option<core::ops::Range<usize>> {
-		let Slot { rows, cols, offset } = *self.layout.slots.get(usize::try_from(slot).ok()?)?;
+		let Slot { rows, cols, offset, .. } = *self.layout.slots.get(usize::try_from(slot).ok()?)?;
 		let first = usize::try_from(offset).ok()?;
 		Some(first..first.checked_add(rows as usize * cols as usize)?)
 	}
@@ -434,6 +507,9 @@ impl Plan {
 		let index = usize::try_from(id.0).ok()?;
 		if let Some(other) = index.checked_sub(self.given()) {
 			return self.tensors.get(other).map(|&(info, _)| info);
+		}
+		if let Some((_, info)) = self.given_tensor(index) {
+			return Some(info);
 		}
 		if let Some((_, slot, at)) = self.base_tensor(index) {
 			return Some(TensorInfo { rows: slot.rows, cols: slot.cols, place: slot.place(Some(at)) });
@@ -457,6 +533,9 @@ impl Plan {
 		if let Some(other) = index.checked_sub(self.given()) {
 			return self.tensors.get(other).map(|&(_, origin)| origin);
 		}
+		if let Some((number, _)) = self.given_tensor(index) {
+			return Some(Origin::Vector { vector: self.first_given().checked_add(u32::try_from(number).ok()?)?, tensor: 0 });
+		}
 		if let Some((tensor, ..)) = self.base_tensor(index) {
 			return Some(Origin::Vector { vector: self.base_vector()?, tensor: u32::try_from(tensor).ok()? });
 		}
@@ -472,7 +551,8 @@ impl Plan {
 		self.outputs(self.stages.last()?).first().copied()
 	}
 
-	/// Vectors in parameter layout that the job ends with, as tensors in layout order. Training: parameters, first and second moments.
+	/// Vectors in parameter layout that the job ends with, as tensors in layout order. Training: parameters, first and second moments; of a span then single
+	/// tensors that it gives, as [`Seams::results`] lists them.
 	/// Delta: the delta, or its code and the residual after it. Outer step: pseudo-gradient, parameters, momentum. Others have none.
 	pub fn results(&self) -> &[Vec<TensorId>] {
 		&self.results

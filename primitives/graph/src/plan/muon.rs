@@ -28,7 +28,7 @@ impl Builder {
 	) -> Result<Vec<Option<TensorId>>, ConfigError> {
 		// Where each parameter stands in a vector.
 		let params = Params::new(sizes, (0..).map(TensorId))?;
-		let matrices = params.layers.iter().flat_map(|layer| Projection::ALL.map(|which| layer.projection(which)));
+		let matrices = params.layers.iter().flatten().flat_map(|layer| Projection::ALL.map(|which| layer.projection(which)));
 		let places = matrices.map(|TensorId(place)| usize::try_from(place).map_err(|_| ConfigError::TooLarge));
 		let places = places.collect::<Result<Vec<_>, _>>()?;
 		let (mut largest, mut square) = (0, 0);

@@ -5,6 +5,7 @@ use crate::{
 	config::{Aggregator, Compressed, ConfigError, ModelConfig, Robust, TrainConfig},
 	graph::{Access, Distance, Op, Place, TensorId},
 	outer::{effective_trim, Way, Weighing},
+	span::Span,
 };
 use alloc::vec::Vec;
 
@@ -19,7 +20,7 @@ pub(super) fn init(model: &ModelConfig) -> Result<Plan, ConfigError> {
 
 /// See [`Plan::delta`].
 pub(super) fn delta(model: &ModelConfig, train: &TrainConfig) -> Result<Plan, ConfigError> {
-	let mut builder = Builder::trained(model, train)?;
+	let mut builder = Builder::trained(model, train, Span::all(model))?;
 	let (start, end) = (builder.vector(None)?, builder.vector(None)?);
 	let Some(code) = train.code() else {
 		let delta = builder.parameters(None)?;
@@ -49,7 +50,7 @@ pub(super) fn outer(model: &ModelConfig, train: &TrainConfig, deltas: u32) -> Re
 	if deltas == 0 || deltas > train.aggregator.most_deltas() {
 		return Err(ConfigError::TooLarge);
 	}
-	let mut builder = Builder::trained(model, train)?;
+	let mut builder = Builder::trained(model, train, Span::all(model))?;
 	let (theta, momentum) = (builder.vector(None)?, builder.vector(None)?);
 	let given = match train.code() {
 		None => (0..deltas).map(|_| builder.vector(None)).collect::<Result<Vec<_>, _>>()?,

@@ -201,6 +201,10 @@ impl<'a> Job<'a> {
 				let first = cell.row.checked_mul(1_024)?;
 				tiles.checked_sub(first)?.min(1_024).div_ceil(TILES)
 			}
+			Op::AddUp => {
+				let cols = (0..self.plan.inputs(stage).len()).try_fold(0u32, |sum, number| sum.checked_add(input(number)?.1))?;
+				cols.div_ceil(TILES)
+			}
 			Op::Mean => u32::try_from(self.plan.inputs(stage).len()).ok()?.div_ceil(DELTAS),
 			Op::TrimmedMean { .. } | Op::ClippedTrimmedMean { .. } => 8,
 			Op::DistanceSums(distance) => aggregate::distance_pieces(self.plan, distance, cell.row, cell.col),
@@ -279,6 +283,7 @@ impl Piece<'_> {
 			Op::TileSums => self.sum_tiles(reduce::Sum::Plain, state, leaves),
 			Op::TreeSum => self.sum_tiles(reduce::Sum::Group, state, leaves),
 			Op::SquareTiles => self.sum_tiles(reduce::Sum::Squares, state, leaves),
+			Op::AddUp => self.add_up(state, leaves),
 			Op::Mean => self.mean(state, leaves),
 			Op::TrimmedMean { trim } => self.trimmed_mean(trim, state, leaves),
 			Op::ClippedTrimmedMean { slot, trim } => self.clipped_trimmed_mean((slot, trim), state, leaves),

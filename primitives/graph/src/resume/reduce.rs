@@ -3,7 +3,7 @@
 use super::{begun, Cached, Leaves, Malformed, Piece, NUMBERS, TILES};
 use crate::graph::TensorId;
 use alloc::vec::Vec;
-use neuroshard_kernels::scalar::Lanes;
+use neuroshard_kernels::scalar::{self, Lanes};
 
 /// What one number is made of one tile.
 #[derive(Clone, Copy)]
@@ -30,6 +30,20 @@ impl Piece<'_> {
 			index -= tiles;
 		}
 		Err(Malformed)
+	}
+
+	/// The sum of all numbers of the inputs, each of one row.
+	pub(super) fn add_up<L: Leaves>(&self, state: Vec<f32>, leaves: &mut Cached<'_, L>) -> Result<Vec<f32>, L::Error> {
+		let mut state = begun(self.piece, state, NUMBERS);
+		let first = self.piece.saturating_mul(TILES);
+		for index in first..first.saturating_add(TILES) {
+			// The last piece may be a short one.
+			let Ok((tensor, row, col)) = self.nth_tile(index) else { break };
+			let cols = self.plan.tensor(tensor).ok_or(Malformed)?.cols.saturating_sub(col.saturating_mul(32)).min(32);
+			let numbers = leaves.tile(tensor, row, col)?.iter().take(usize::try_from(cols).map_err(|_| Malformed)?).copied();
+			numbers.collect::<Vec<_>>().chunks(1).for_each(|number| scalar::add_assign(&mut state[..1], number));
+		}
+		Ok(state)
 	}
 
 	/// One number for each tile of the inputs.
