@@ -178,6 +178,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 			window: &|step, sequence| Some(window(step, sequence)),
 			steps: inner_steps,
 			base: None,
+			quorum: None,
 		},
 	};
 	let interval = step / commit_interval;

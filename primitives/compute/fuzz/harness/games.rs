@@ -263,7 +263,7 @@ pub fn run(source: &mut Source) {
 	let (world, which) = (World::get(which > 2), which % 3);
 	let window = window_of;
 	let subject = match which {
-		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps, base: None },
+		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps, base: None, quorum: None },
 		1 => Subject::Checkpoint { deltas: &world.deltas, inner_steps: &[], claimed: world.roots[1][1] },
 		_ => Subject::Answer(world.claim()),
 	};
