@@ -153,6 +153,8 @@ impl World {
 			Job::Delta => Some(&self.delta),
 			Job::Outer(step) => self.outer.get(step as usize),
 			Job::Read => Some(&self.read),
+			// Nobody's work is a quorum's here.
+			Job::Span { .. } => None,
 		}
 	}
 }
@@ -227,6 +229,7 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 				Site::Delta { .. } | Site::Code { .. } => (Job::Delta, 0),
 				Site::Outer { step, .. } | Site::Aggregate { step, .. } => (Job::Outer(step), step),
 				Site::Read { .. } => (Job::Read, 0),
+				Site::Span { member, step, .. } => (Job::Span { member, step }, step),
 			};
 			let traced = world.traced(job)?;
 			let cell = target.cell(traced.trace.plan(), leaf)?;
