@@ -111,6 +111,7 @@ fn kind(action: &Move) -> &'static str {
 		Move::Read { .. } => "read",
 		Move::Choice { .. } => "choice",
 		Move::Aggregate { .. } => "aggregate",
+		Move::Records(_) | Move::Record { .. } | Move::SpanNodes(_) => "of a quorum",
 	}
 }
 
