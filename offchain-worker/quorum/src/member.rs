@@ -132,7 +132,8 @@ impl<S: Signer> Member<S> {
 			trainer.set_base(&mut arena, base);
 		}
 		let adapter = train.adapter.is_some();
-		let holders = spans.iter().enumerate().flat_map(|(member, &span)| given(model, adapter, span).into_iter().map(move |seam| (seam, member)));
+		let holders =
+			spans.iter().enumerate().flat_map(|(member, &span)| given(model, adapter, span).into_iter().map(move |seam| (seam, member)));
 		Ok(Self {
 			width: usize::try_from(model.dim).unwrap_or(usize::MAX),
 			holders: holders.collect(),
@@ -312,9 +313,8 @@ impl<S: Signer> Member<S> {
 			let (arrived, _) = self.under.given.get(seam).map_or((0, 0), |(next, hashes)| (*next, hashes.len()));
 			usize::try_from(arrived).is_ok_and(|arrived| arrived < all) && self.under.arrived.get(seam).is_none_or(VecDeque::is_empty)
 		});
-		let mut senders: Vec<usize> = missing
-			.filter_map(|seam| self.place.spans.iter().position(|&span| gave(model, adapter, span).contains(&seam)))
-			.collect();
+		let mut senders: Vec<usize> =
+			missing.filter_map(|seam| self.place.spans.iter().position(|&span| gave(model, adapter, span).contains(&seam))).collect();
 		senders.sort_unstable();
 		senders.dedup();
 		senders
@@ -376,9 +376,7 @@ impl<S: Signer> Member<S> {
 			}
 			loss = sums.loss.unwrap_or(loss);
 		}
-		let index = u64::from(self.place.round)
-			.saturating_mul(self.place.train.inner_steps.into())
-			.saturating_add(self.step.into());
+		let index = u64::from(self.place.round).saturating_mul(self.place.train.inner_steps.into()).saturating_add(self.step.into());
 		let outcome = self.trainer.end_step(&mut self.arena, (&all, loss), index, u64::from(self.step).saturating_add(1))?;
 		self.note(&all);
 		(self.is_under_way, self.outcome) = (false, Some(outcome));

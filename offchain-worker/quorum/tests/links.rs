@@ -90,15 +90,7 @@ fn member(number: usize, mut mail: Mail, steps: u32, patience: Duration) -> Join
 	std::thread::spawn(move || {
 		let (model, train, spans, theta) = setting();
 		let own = Held::new(&model, None, spans[number]).unwrap().of(&theta);
-		let place = Place {
-			model: model.clone(),
-			train: train.clone(),
-			spans,
-			member: number,
-			micro_batch: 1,
-			flying: FLYING,
-			round: 0,
-		};
+		let place = Place { model: model.clone(), train: train.clone(), spans, member: number, micro_batch: 1, flying: FLYING, round: 0 };
 		let mut member = Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap();
 		let mut intervals = Vec::new();
 		for first in (0..steps).step_by(2) {
@@ -136,7 +128,8 @@ fn members_over_streams_have_the_bits_of_one_machine_and_the_leader_has_all_reco
 	let covers: Vec<_> = held.iter().map(Held::cover).collect();
 	let records = &worked[0].1[1].as_ref().unwrap().records;
 	let roots = [0, 1, 2].map(|vector| {
-		let parts: Vec<_> = covers.iter().zip(records.values()).map(|(cover, (record, _))| (cover, record.state[vector].as_slice())).collect();
+		let parts: Vec<_> =
+			covers.iter().zip(records.values()).map(|(cover, (record, _))| (cover, record.state[vector].as_slice())).collect();
 		merge(held[0].all_tiles, &parts).unwrap()
 	});
 	assert_eq!(roots, trainer.state_roots(&arena));

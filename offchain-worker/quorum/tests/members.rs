@@ -55,15 +55,8 @@ struct Network {
 impl Network {
 	fn new(model: &ModelConfig, train: &TrainConfig, spans: &[Span], (micro_batch, flying): (u32, usize), theta: &[f32]) -> Self {
 		let member = |number: usize| {
-			let place = Place {
-				model: model.clone(),
-				train: train.clone(),
-				spans: spans.to_vec(),
-				member: number,
-				micro_batch,
-				flying,
-				round: 0,
-			};
+			let place =
+				Place { model: model.clone(), train: train.clone(), spans: spans.to_vec(), member: number, micro_batch, flying, round: 0 };
 			let own = Held::new(model, None, spans[number]).unwrap().of(theta);
 			Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap()
 		};
@@ -95,7 +88,8 @@ impl Network {
 						}
 					}
 				}
-				let waiting: Vec<_> = self.links.iter().filter(|((_, to), link)| *to == member && !link.is_empty()).map(|(key, _)| *key).collect();
+				let waiting: Vec<_> =
+					self.links.iter().filter(|((_, to), link)| *to == member && !link.is_empty()).map(|(key, _)| *key).collect();
 				if !waiting.is_empty() {
 					let key = waiting[choose(waiting.len())];
 					let message = self.links.get_mut(&key).unwrap().pop_front().unwrap();

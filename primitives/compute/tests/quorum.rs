@@ -16,7 +16,9 @@ use neuroshard_graph::{
 	config::Family,
 	corpus::Window,
 	cover::merge,
-	game::{open_work, Contents, Doubt, GameError, Move, Outcome, Position, Quorum, Record, Records, Ruling, Setting, Side, Signature, Subject},
+	game::{
+		open_work, Contents, Doubt, GameError, Move, Outcome, Position, Quorum, Record, Records, Ruling, Setting, Side, Signature, Subject,
+	},
 	merkle::{blake2_256, Hash},
 	plan::Plan,
 	span::{cut, units, Held, Span},
@@ -84,12 +86,8 @@ impl World {
 			..tiny_model()
 		};
 		let muon = below(4) == 0;
-		let train = TrainConfig {
-			batch: 1,
-			inner_steps: 6,
-			commit_interval: 1 + below(3),
-			..if muon { muon_train() } else { tiny_train() }
-		};
+		let train =
+			TrainConfig { batch: 1, inner_steps: 6, commit_interval: 1 + below(3), ..if muon { muon_train() } else { tiny_train() } };
 		let beside = below(4) == 0 && !muon;
 		let base = beside.then(|| lively_theta(&ParamLayout::new(&model).unwrap(), seed + 9));
 		let root = base.as_ref().map(|base| tensors_root(&ParamLayout::new(&model).unwrap(), base, 1));
@@ -266,7 +264,10 @@ where
 }
 
 /// A quorum as a defender: the leader posts the records, and each member stands by its own.
-fn defends<'a, 'b>(records: &'a Records, player: &'a mut Player<'b, QuorumStory>) -> impl FnMut(&Position, &[Move]) -> Option<Move> + use<'a, 'b> {
+fn defends<'a, 'b>(
+	records: &'a Records,
+	player: &'a mut Player<'b, QuorumStory>,
+) -> impl FnMut(&Position, &[Move]) -> Option<Move> + use<'a, 'b> {
 	let mut members = honest(player);
 	move |position, defence| match position {
 		Position::Records { .. } => Some(Move::Records(records.clone())),
@@ -409,7 +410,8 @@ fn a_member_that_tells_other_rows_than_it_computed_loses() {
 		let kind = random.next() as usize;
 		let tell = |member: usize, gives: &mut GaveStep| {
 			if member == liar {
-				let mut numbers: Vec<&mut f32> = gives.rows.iter_mut().filter_map(|rows| rows.get_mut(5)).chain(gives.squares.iter_mut()).collect();
+				let mut numbers: Vec<&mut f32> =
+					gives.rows.iter_mut().filter_map(|rows| rows.get_mut(5)).chain(gives.squares.iter_mut()).collect();
 				let count = numbers.len().max(1);
 				if let Some(number) = numbers.get_mut(kind % count) {
 					**number = f32::from_bits(number.to_bits() ^ (1 << 20));

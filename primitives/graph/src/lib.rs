@@ -37,8 +37,8 @@ pub mod outer;
 pub mod plan;
 pub mod resume;
 pub mod sampler;
-pub mod tiles;
 pub mod span;
+pub mod tiles;
 mod validate;
 pub mod witness;
 

@@ -9,8 +9,8 @@
 
 use crate::{
 	config::{Adapter, ConfigError, ModelConfig},
-	layout::{trained_parts, ParamLayout},
 	cover::Cover,
+	layout::{trained_parts, ParamLayout},
 	merkle::Hash,
 	tiles as of_tiles,
 };

@@ -133,8 +133,11 @@ impl OutOfCore {
 	}
 
 	fn of(spans: Vec<SpanTrainer>, model: &ModelConfig, train: &TrainConfig, micro_batch: u32) -> Self {
-		let mut order: Vec<(usize, usize)> =
-			spans.iter().enumerate().flat_map(|(span, trainer)| (0..trainer.segments().len()).map(move |segment| (span, segment))).collect();
+		let mut order: Vec<(usize, usize)> = spans
+			.iter()
+			.enumerate()
+			.flat_map(|(span, trainer)| (0..trainer.segments().len()).map(move |segment| (span, segment)))
+			.collect();
 		order.sort_unstable_by_key(|&(span, segment)| spans[span].segments()[segment].units.start);
 		let arena = Arena::new(spans.iter().map(SpanTrainer::arena_len).max().unwrap_or_default());
 		let (width, rows) = (model.dim as usize, micro_batch as usize * train.seq_len as usize);

@@ -200,13 +200,7 @@ impl<B: Backend> SpanTrainer<B> {
 	///
 	/// # Panics
 	/// If there is no such segment, or there are other numbers of rows than those of a micro-batch.
-	pub fn forward<'a>(
-		&mut self,
-		arena: &'a mut B::Arena,
-		segment: usize,
-		(micro, slot): (usize, usize),
-		rows: &[f32],
-	) -> Cow<'a, [f32]> {
+	pub fn forward<'a>(&mut self, arena: &'a mut B::Arena, segment: usize, (micro, slot): (usize, usize), rows: &[f32]) -> Cow<'a, [f32]> {
 		let at = self.enter(micro, slot);
 		let Segment { rows_in, rows_out, forward, .. } = self.seams.segments[segment].clone();
 		let rows_out = self.pass(arena, (rows_in, rows), (forward, &at), rows_out);

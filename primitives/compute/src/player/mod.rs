@@ -22,9 +22,9 @@ use neuroshard_graph::{
 	tiles::{bytes_of, leaf_hash},
 	witness::Tokens,
 };
+use span::pick_state;
 pub use span::{GaveStep, GivenStep, QuorumStory, SpanStory};
 pub use story::{Job, PickedRecord, Story, Traced};
-use span::pick_state;
 pub use work::{States, WorkStart, WorkStory};
 
 /// Why a player has no move.

@@ -32,6 +32,7 @@ pub enum Anchor {
 
 /// The job that the dispute has come down to, with the roots that both sides agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+#[allow(clippy::large_enum_variant, reason = "a position is one of them, copied a few times in a game")]
 pub enum Site {
 	/// An inner step.
 	Step {
@@ -536,7 +537,9 @@ impl Position {
 	fn site(&self) -> Option<&Site> {
 		match self {
 			Self::PickNode { site, .. } | Self::PickVector { site, .. } | Self::PickRead { site, .. } => Some(site),
-			Self::Hashes { site, .. } | Self::PickHash { site, .. } | Self::States { site, .. } | Self::PickPiece { site, .. } => Some(site),
+			Self::Hashes { site, .. } | Self::PickHash { site, .. } | Self::States { site, .. } | Self::PickPiece { site, .. } => {
+				Some(site)
+			}
 			_ => None,
 		}
 	}

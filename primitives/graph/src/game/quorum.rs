@@ -172,7 +172,13 @@ impl Records {
 	///
 	/// # Errors
 	/// [`GameError`].
-	pub(super) fn check(&self, setting: &Setting<'_>, (first, count): (u32, u32), start: Anchor, end: Hash) -> Result<Vec<Part>, GameError> {
+	pub(super) fn check(
+		&self,
+		setting: &Setting<'_>,
+		(first, count): (u32, u32),
+		start: Anchor,
+		end: Hash,
+	) -> Result<Vec<Part>, GameError> {
 		let Quorum { spans, signed } = setting.quorum()?;
 		let (model, train) = (setting.model, setting.train);
 		let length = |found: usize| match found == spans.len() {
@@ -212,25 +218,15 @@ impl Records {
 			Contents::State(vectors) => Anchor::State(setting.state(vectors, first)),
 		};
 		let before = self.before(setting, &covers, first, start)?;
-		let records = spans.iter().zip(&self.records).zip(before);
-		let part = |((&span, (record, _)), (before, base)): ((&Span, &(Record, Signature)), (Hash, Hash))| Part {
-			span,
-			before,
-			base,
-			steps: record.steps_root(),
-			after: record.after(),
-		};
-		Ok(records.map(part).collect())
+		let mut parts = Vec::new();
+		for ((&span, (record, _)), (before, base)) in spans.iter().zip(&self.records).zip(before) {
+			parts.push(Part { span, before, base, steps: record.steps_root(), after: record.after() });
+		}
+		Ok(parts)
 	}
 
 	/// The members' parts of the state before, and of the base, if they make up what is agreed on.
-	fn before(
-		&self,
-		setting: &Setting<'_>,
-		covers: &[Covers],
-		first: u32,
-		start: Anchor,
-	) -> Result<Vec<(Hash, Hash)>, GameError> {
+	fn before(&self, setting: &Setting<'_>, covers: &[Covers], first: u32, start: Anchor) -> Result<Vec<(Hash, Hash)>, GameError> {
 		let list = |member: usize, place: usize| self.before.get(member)?.get(place).map(Vec::as_slice);
 		let agreed = match (start, &self.contents) {
 			(Anchor::State(root), Contents::State(vectors)) => {
@@ -245,7 +241,8 @@ impl Records {
 			_ => return Err(GameError::Root),
 		};
 		for (place, root) in agreed.iter().enumerate() {
-			let parts: Vec<_> = covers.iter().enumerate().filter_map(|(member, covers)| Some((&covers.trained, list(member, place)?))).collect();
+			let parts: Vec<_> =
+				covers.iter().enumerate().filter_map(|(member, covers)| Some((&covers.trained, list(member, place)?))).collect();
 			expect(merge(leaves(covers), &parts) == Some(*root))?;
 		}
 		let adapter = setting.train.adapter;
@@ -323,7 +320,8 @@ fn leaves(covers: &[Covers]) -> u32 {
 fn merged<'a>(covers: &'a [Covers], list: impl Fn(usize, usize) -> Option<&'a [Hash]>) -> Result<[Hash; 3], GameError> {
 	let mut roots = [Hash::default(); 3];
 	for (vector, root) in roots.iter_mut().enumerate() {
-		let parts: Vec<_> = covers.iter().enumerate().filter_map(|(member, covers)| Some((&covers.trained, list(member, vector)?))).collect();
+		let parts: Vec<_> =
+			covers.iter().enumerate().filter_map(|(member, covers)| Some((&covers.trained, list(member, vector)?))).collect();
 		*root = merge(leaves(covers), &parts).ok_or(GameError::Root)?;
 	}
 	Ok(roots)

@@ -442,12 +442,7 @@ impl Builder {
 	}
 
 	/// Losses of logits.
-	fn losses(
-		&mut self,
-		sizes: &Sizes,
-		Logits { x, norm, h, logits }: Logits,
-		targets: TensorId,
-	) -> Result<HeadValues, ConfigError> {
+	fn losses(&mut self, sizes: &Sizes, Logits { x, norm, h, logits }: Logits, targets: TensorId) -> Result<HeadValues, ConfigError> {
 		let n = sizes.tokens;
 		let (max, sum, loss) = (self.fresh(n, 1)?, self.fresh(n, 1)?, self.fresh(n, 1)?);
 		self.stage(Op::RowMax(Extent::Row), rows([logits]), &[max])?;
