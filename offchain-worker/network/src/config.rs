@@ -1,6 +1,6 @@
 //! Settings of the network, with everything that time or chance would decide passed in.
 
-use crate::{PeerAddress, Reach};
+use crate::{GossipConfig, PeerAddress, Reach};
 use libp2p::Multiaddr;
 use neuroshard_mirror::Mirrors;
 use std::{fmt, sync::Arc, time::Duration, time::Instant};
@@ -21,6 +21,8 @@ pub struct NetworkConfig {
 	pub mirrors: Mirrors,
 	/// Relay hole punching for others.
 	pub serve_relay: bool,
+	/// Gossip about what all workers of the chain should know; `None` for none.
+	pub gossip: Option<GossipConfig>,
 	/// Bounds.
 	pub limits: Limits,
 	/// Patience.
@@ -43,6 +45,7 @@ impl Default for NetworkConfig {
 			dial_private: true,
 			mirrors: Mirrors::default(),
 			serve_relay: false,
+			gossip: None,
 			limits: Limits::default(),
 			timeouts: Timeouts::default(),
 			score: ScorePolicy::default(),

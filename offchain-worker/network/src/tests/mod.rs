@@ -2,6 +2,7 @@
 
 mod conduct;
 mod discovery;
+mod gossip;
 mod life;
 mod mirrors;
 mod notes;
