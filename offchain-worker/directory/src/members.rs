@@ -1,10 +1,10 @@
 //! Members that are known, and who is forgotten.
 
 use neuroshard_types::{
-	announcement::{tag_of, Announcement, Held, Holdings, PeerTag, MAX_LIFETIME_S},
+	announcement::{tag_of, Announcement, Held, Holdings, PeerTag, SignedAnnouncement, MAX_LIFETIME_S},
 	AccountId, Moment, H256,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Most members that are remembered, those that have left included. With the longest announcements they take 16 MiB.
 pub const MOST_MEMBERS: usize = 4_096;
@@ -12,23 +12,14 @@ pub const MOST_MEMBERS: usize = 4_096;
 /// Longest lifetime, in milliseconds.
 pub(crate) const LONGEST_MS: Moment = MAX_LIFETIME_S as Moment * 1_000;
 
-/// What is remembered of a provider.
-#[derive(Clone, Debug)]
-pub(crate) struct Record {
-	/// Its newest announcement.
-	pub(crate) announcement: Announcement,
+/// What a provider has; `None` once it has left, or its announcement has expired.
+fn holdings(newest: &Announcement, now: Moment) -> Option<&Holdings> {
+	newest.holdings.as_ref().filter(|_| now < newest.expires_at())
 }
 
-impl Record {
-	/// What it has; `None` once it has left, or its announcement has expired.
-	fn holdings(&self, now: Moment) -> Option<&Holdings> {
-		self.announcement.holdings.as_ref().filter(|_| now < self.announcement.expires_at())
-	}
-
-	/// First moment in which no earlier announcement of it holds any more, so that nobody can bring it back with one.
-	fn remembered_until(&self) -> Moment {
-		self.announcement.issued_at.saturating_add(LONGEST_MS)
-	}
+/// First moment in which no earlier announcement of a provider holds any more, so that nobody can bring it back with one.
+fn remembered_until(newest: &Announcement) -> Moment {
+	newest.issued_at.saturating_add(LONGEST_MS)
 }
 
 /// A member that is there.
@@ -72,7 +63,8 @@ pub struct Directory {
 	/// Account of this worker, of which others tell it nothing new.
 	pub(crate) own: AccountId,
 	most: usize,
-	pub(crate) records: BTreeMap<AccountId, Record>,
+	/// Newest announcement of each.
+	pub(crate) records: BTreeMap<AccountId, Arc<SignedAnnouncement>>,
 	/// Accounts by the tags of their peers. Of two with one tag, the one that was known first.
 	tags: BTreeMap<PeerTag, AccountId>,
 }
@@ -90,15 +82,14 @@ impl Directory {
 
 	/// Members that are there, by account.
 	pub fn members(&self, now: Moment) -> impl Iterator<Item = Member<'_>> {
-		let member = move |record: &'_ Record| record.holdings(now).is_some();
-		let there = self.records.values().filter(move |record| member(record));
-		there.filter_map(|record| Some(Member { announcement: &record.announcement, holdings: record.announcement.holdings.as_ref()? }))
+		let newest = self.records.values().map(|signed| &signed.announcement);
+		newest.filter_map(move |announcement| Some(Member { announcement, holdings: holdings(announcement, now)? }))
 	}
 
 	/// The member with this account, if it is there.
 	pub fn member(&self, account: &AccountId, now: Moment) -> Option<Member<'_>> {
-		let record = self.records.get(account)?;
-		record.holdings(now).map(|holdings| Member { announcement: &record.announcement, holdings })
+		let announcement = &self.records.get(account)?.announcement;
+		holdings(announcement, now).map(|holdings| Member { announcement, holdings })
 	}
 
 	/// Members that hold all of `span`, by account.
@@ -118,8 +109,8 @@ impl Directory {
 
 	/// Forgets everybody of whom nothing holds any more. To be called from time to time: who has expired is no member before that either.
 	pub fn expire(&mut self, now: Moment) {
-		let over: Vec<AccountId> =
-			self.records.iter().filter(|(_, record)| record.remembered_until() <= now).map(|(account, _)| account.clone()).collect();
+		let over = self.records.iter().filter(|(_, newest)| remembered_until(&newest.announcement) <= now);
+		let over: Vec<AccountId> = over.map(|(account, _)| account.clone()).collect();
 		over.iter().for_each(|account| self.forget(account));
 	}
 
@@ -134,21 +125,27 @@ impl Directory {
 	}
 
 	/// Notes this worker's own announcement, so that its row counts like those of others.
-	pub fn note_own(&mut self, announcement: Announcement, now: Moment) {
+	pub fn note_own(&mut self, announcement: Arc<SignedAnnouncement>, now: Moment) {
 		let _ = self.put(announcement, now);
 	}
 
 	/// Puts an announcement in the place of the one before. If too many are remembered, the one is forgotten that was issued longest ago, those that have
 	/// left or expired before all others, and this worker's own never. Returns whether the new one was kept.
-	pub(crate) fn put(&mut self, announcement: Announcement, now: Moment) -> bool {
-		let account = announcement.provider.clone();
-		let tag = tag_of(&announcement.peer);
-		self.forget(&account);
-		self.tags.entry(tag).or_insert_with(|| account.clone());
-		self.records.insert(account.clone(), Record { announcement });
+	pub(crate) fn put(&mut self, signed: Arc<SignedAnnouncement>, now: Moment) -> bool {
+		let account = signed.announcement.provider.clone();
+		match self.records.get_mut(&account) {
+			Some(known) if known.announcement.peer == signed.announcement.peer => {
+				*known = signed;
+				return true;
+			}
+			Some(_) => self.forget(&account),
+			None => {}
+		}
+		self.tags.entry(tag_of(&signed.announcement.peer)).or_insert_with(|| account.clone());
+		self.records.insert(account.clone(), signed);
 		while self.records.len() > self.most {
 			let others = self.records.iter().filter(|(other, _)| **other != self.own);
-			let first = others.min_by_key(|(_, record)| (record.holdings(now).is_some(), record.announcement.issued_at));
+			let first = others.min_by_key(|(_, newest)| (holdings(&newest.announcement, now).is_some(), newest.announcement.issued_at));
 			let Some(first) = first.map(|(account, _)| account.clone()) else { break };
 			self.forget(&first);
 		}

@@ -9,6 +9,7 @@ use neuroshard_types::{
 	provider::{PeerIdBytes, PonwKey},
 	AccountId, Moment,
 };
+use std::sync::Arc;
 
 /// An active provider, as the chain has it registered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,7 +79,23 @@ impl Directory {
 	/// # Errors
 	/// [`Refusal`].
 	pub fn take(&mut self, bytes: &[u8], now: Moment, registered: impl FnOnce(&AccountId) -> Option<Registered>) -> Result<News, Refusal> {
-		let signed = SignedAnnouncement::read(bytes).map_err(Refusal::False)?;
+		let signed = Arc::new(SignedAnnouncement::read(bytes).map_err(Refusal::False)?);
+		let genesis = self.genesis;
+		self.take_read(signed, now, registered, |signed| signed.check_signature(genesis))
+	}
+
+	/// Takes an announcement that was [read](SignedAnnouncement::read) before. `check` checks its signature: simulations of many members remember what one
+	/// of them has found.
+	///
+	/// # Errors
+	/// [`Refusal`].
+	pub fn take_read(
+		&mut self,
+		signed: Arc<SignedAnnouncement>,
+		now: Moment,
+		registered: impl FnOnce(&AccountId) -> Option<Registered>,
+		check: impl FnOnce(&SignedAnnouncement) -> Result<(), Malformed>,
+	) -> Result<News, Refusal> {
 		let announcement = &signed.announcement;
 		self.check_time(announcement, now)?;
 		if announcement.provider == self.own {
@@ -89,13 +106,13 @@ impl Directory {
 			return Err(Refusal::Unregistered);
 		}
 		self.check_order(announcement)?;
-		signed.check_signature(self.genesis).map_err(Refusal::False)?;
+		check(&signed).map_err(Refusal::False)?;
 		let news = match (announcement.is_farewell(), self.member(&announcement.provider, now)) {
 			(true, _) => News::Left,
 			(false, None) => News::Arrived,
 			(false, Some(_)) => News::Renewed,
 		};
-		match self.put(signed.announcement, now) {
+		match self.put(signed, now) {
 			true => Ok(news),
 			false => Err(Refusal::Full),
 		}
@@ -119,7 +136,7 @@ impl Directory {
 
 	/// Checks that it comes after the last one of its provider, and not too soon. A farewell may come at any time, but not one after another.
 	fn check_order(&self, announcement: &Announcement) -> Result<(), Refusal> {
-		let Some(last) = self.records.get(&announcement.provider).map(|record| &record.announcement) else { return Ok(()) };
+		let Some(last) = self.records.get(&announcement.provider).map(|known| &known.announcement) else { return Ok(()) };
 		if announcement.sequence <= last.sequence {
 			return Err(Refusal::Old);
 		}

@@ -159,7 +159,7 @@ fn what_comes_too_soon_after_the_last_one_is_not_taken() {
 #[test]
 fn a_full_directory_forgets_who_has_left_and_then_who_was_heard_longest_ago_but_never_itself() {
 	let mut directory = Directory::remembering(GENESIS, account(0), 3);
-	directory.note_own(announcement(0, 1, START), START);
+	directory.note_own(std::sync::Arc::new(SignedAnnouncement { announcement: announcement(0, 1, START), signature: [0; 65] }), START);
 	for (seed, at) in [(1, 10), (2, 20)] {
 		directory.take(&signed(announcement(seed, 1, START + at)), START + at, chain).unwrap();
 	}

@@ -19,6 +19,8 @@ mod cost;
 mod error;
 mod order;
 pub mod replacement;
+#[cfg(test)]
+mod replacement_tests;
 mod replicas;
 mod score;
 mod split;

@@ -107,7 +107,7 @@ pub fn replacement(
 	let gain = 1.0 - to.seconds_per_token() / now;
 	let rest = policy.rest_s - placed_s;
 	// A time of zero has no share that could be gained.
-	Ok(if !(gain > 0.0) || same(current, &to) {
+	Ok(if gain.is_nan() || gain <= 0.0 || same(current, &to) {
 		Decision::Keep(Stay::Best)
 	} else if gain < policy.gain {
 		Decision::Keep(Stay::Little(gain))
