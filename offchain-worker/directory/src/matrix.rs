@@ -78,7 +78,10 @@ impl Directory {
 		let mut edges: Vec<BTreeMap<usize, Edge>> = vec![BTreeMap::new(); there.len()];
 		for (here, member) in there.iter().enumerate() {
 			for way in &member.holdings.ways {
-				let Some(other) = self.tagged(&way.to).and_then(|account| places.get(account)).copied().filter(|other| *other != here) else { continue };
+				let Some(other) = self.tagged(&way.to).and_then(|account| places.get(account)).copied().filter(|other| *other != here)
+				else {
+					continue;
+				};
 				let edge = Edge { rtt_us: way.rtt_us(), bandwidth: way.bytes_per_second() };
 				for (a, b) in [(here, other), (other, here)] {
 					edges[a].entry(b).and_modify(|known| *known = known.worse(edge)).or_insert(edge);
@@ -107,5 +110,7 @@ fn reached(edges: &[BTreeMap<usize, Edge>], from: usize) -> Vec<Option<Route>> {
 		}
 	}
 	let routes = indirect.into_iter().enumerate();
-	routes.map(|(to, indirect)| edges[from].get(&to).map_or_else(|| indirect.map(|edge| edge.route(false)), |edge| Some(edge.route(true)))).collect()
+	routes
+		.map(|(to, indirect)| edges[from].get(&to).map_or_else(|| indirect.map(|edge| edge.route(false)), |edge| Some(edge.route(true))))
+		.collect()
 }

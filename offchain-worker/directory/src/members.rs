@@ -40,7 +40,8 @@ impl Member<'_> {
 	/// Returns whether it holds all of `span`, in one span or in several.
 	pub fn holds(&self, span: &Held) -> bool {
 		let mut have = u32::from(span.first);
-		let mut spans: Vec<&Held> = self.holdings.held.iter().filter(|held| (held.parameters, held.class) == (span.parameters, span.class)).collect();
+		let mut spans: Vec<&Held> =
+			self.holdings.held.iter().filter(|held| (held.parameters, held.class) == (span.parameters, span.class)).collect();
 		spans.sort_unstable_by_key(|held| held.first);
 		for held in spans {
 			if u32::from(held.first) <= have {

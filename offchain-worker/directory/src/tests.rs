@@ -4,7 +4,8 @@ use crate::*;
 use codec::Encode;
 use neuroshard_types::{
 	announcement::{
-		tag_of, Announcement, Held, Holdings, MachineSpeed, Malformed, SignedAnnouncement, Way, Ways, MAX_SKEW_MS, MAX_WAYS, MIN_INTERVAL_MS,
+		tag_of, Announcement, Held, Holdings, MachineSpeed, Malformed, SignedAnnouncement, Way, Ways, MAX_SKEW_MS, MAX_WAYS,
+		MIN_INTERVAL_MS,
 	},
 	inference::Class,
 	provider::{Addresses, PeerIdBytes},
@@ -281,7 +282,9 @@ fn a_change_is_announced_within_a_minute_but_not_sooner_than_is_allowed_nor_if_i
 
 #[test]
 fn small_changes_are_none_and_large_ones_are() {
-	let ways = |times: &[u64]| -> Ways { (1..).zip(times).map(|(seed, ms)| Way::of(tag(seed), ms * 1_000, None)).collect::<Vec<_>>().try_into().unwrap() };
+	let ways = |times: &[u64]| -> Ways {
+		(1..).zip(times).map(|(seed, ms)| Way::of(tag(seed), ms * 1_000, None)).collect::<Vec<_>>().try_into().unwrap()
+	};
 	let with = |change: &dyn Fn(&mut Holdings)| {
 		let mut then = holdings();
 		then.ways = ways(&[10, 20, 30, 40]);

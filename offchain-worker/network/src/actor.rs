@@ -13,7 +13,8 @@ use crate::{
 	serve,
 	start::refusal,
 	ways::{Way, Ways},
-	GossipError, Multiaddr, NetworkConfig, NetworkStatus, PeerAddress, PeerConnection, PeerFailure, PeerId, Reachability, Refusal, Standing, Transport,
+	GossipError, Multiaddr, NetworkConfig, NetworkStatus, PeerAddress, PeerConnection, PeerFailure, PeerId, Reachability, Refusal,
+	Standing, Transport,
 };
 use futures::StreamExt;
 use libp2p::{

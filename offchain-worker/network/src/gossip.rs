@@ -143,8 +143,8 @@ pub(crate) fn behaviour(config: &GossipConfig) -> Result<GossipBehaviour, Networ
 		.max_control_messages_sent(512);
 	let settings = settings.build().map_err(|error| broken(error.to_string()))?;
 	let filter = WhitelistSubscriptionFilter(HashSet::from([topic.hash()]));
-	let mut behaviour =
-		Behaviour::new_with_subscription_filter(MessageAuthenticity::Anonymous, settings, filter).map_err(|error| broken(error.to_owned()))?;
+	let mut behaviour = Behaviour::new_with_subscription_filter(MessageAuthenticity::Anonymous, settings, filter)
+		.map_err(|error| broken(error.to_owned()))?;
 	// Only what is false counts. Peers on one machine or behind one router are none the worse for it.
 	let scores = TopicScoreParams {
 		topic_weight: 1.0,

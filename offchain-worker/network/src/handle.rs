@@ -7,7 +7,8 @@ use crate::{
 	message::{Answer, Request},
 	score::{Conduct, Ranking},
 	traffic::Traffic,
-	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reach, Reachability, Stopped, TrafficTotals, Way,
+	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reach, Reachability, Stopped, TrafficTotals,
+	Way,
 };
 use libp2p::{core::ConnectedPoint, multiaddr::Protocol};
 use neuroshard_mirror::Mirrors;

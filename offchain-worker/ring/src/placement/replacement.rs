@@ -202,7 +202,9 @@ impl Decision {
 			}
 			Self::Keep(Stay::Rests(rest)) => format!("The ring stays for another {rest:.0} s, since it was placed lately."),
 			Self::Keep(Stay::Nowhere(error, None)) => format!("The ring stays: there is no other one. {error}."),
-			Self::Keep(Stay::Nowhere(error, Some(broken))) => format!("The ring should move, but there is nowhere to go: {}. {error}.", broken.words()),
+			Self::Keep(Stay::Nowhere(error, Some(broken))) => {
+				format!("The ring should move, but there is nowhere to go: {}. {error}.", broken.words())
+			}
 			Self::Move { to, now, cause } => {
 				let why = match cause {
 					Cause::Broken(broken) => broken.words(),

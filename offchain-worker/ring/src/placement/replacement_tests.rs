@@ -97,9 +97,15 @@ fn a_way_that_is_not_known_any_more_is_not_used() {
 fn a_ring_that_has_nowhere_to_go_stays_and_says_why_it_should_not() {
 	let current = placed(&three());
 	let decision = decide(&three()[..1], &current, RESTED);
-	let Decision::Keep(Stay::Nowhere(PlacementError::Memory { missing: 20, .. }, Some(Broken::Gone(gone)))) = &decision else { panic!("{decision:?}") };
+	let Decision::Keep(Stay::Nowhere(PlacementError::Memory { missing: 20, .. }, Some(Broken::Gone(gone)))) = &decision else {
+		panic!("{decision:?}")
+	};
 	assert_eq!(gone, &["b"]);
-	assert!(decision.words().starts_with("The ring should move, but there is nowhere to go: b is not there any more. "), "{}", decision.words());
+	assert!(
+		decision.words().starts_with("The ring should move, but there is nowhere to go: b is not there any more. "),
+		"{}",
+		decision.words()
+	);
 }
 
 #[test]
@@ -241,7 +247,10 @@ fn candidates_take_streams_and_have_the_parameters_and_what_the_ring_takes_of_th
 	assert_eq!(found.accounts, [1, 2].map(|seed| AccountId::new([seed; 32])));
 	let told: Vec<_> = found.nodes.iter().map(|node| (node.name.clone(), node.memory, node.reputation, node.speed.flops)).collect();
 	assert_eq!(told, [(name_of(&peer(1)), 100, 900, 1_000.0), (name_of(&peer(2)), 25, 500, 2_000.0)]);
-	assert_eq!((found.links.get(0, 1), found.links.get(1, 0)), (found.links.get(1, 0), Some(Link { latency: 0.015, bandwidth: 1_048_576.0 })));
+	assert_eq!(
+		(found.links.get(0, 1), found.links.get(1, 0)),
+		(found.links.get(1, 0), Some(Link { latency: 0.015, bandwidth: 1_048_576.0 }))
+	);
 	assert!(Candidates::of(&directory, 901_000, (&model(), PARAMETERS), None, standing).unwrap().nodes.is_empty(), "all have expired");
 }
 
