@@ -69,6 +69,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
+	/// The sum of each.
+	#[must_use]
+	pub fn and(self, other: Self) -> Self {
+		Self { received: self.received + other.received, sent: self.sent + other.sent }
+	}
+
 	/// The larger of each.
 	#[must_use]
 	pub fn larger(self, other: Self) -> Self {
