@@ -24,7 +24,7 @@ fn account(seed: u8) -> AccountId {
 }
 
 fn pair(seed: u8) -> ecdsa::Pair {
-	ecdsa::Pair::from_seed(&[seed; 32])
+	ecdsa::Pair::from_seed(&[seed + 1; 32])
 }
 
 fn peer(seed: u8) -> PeerIdBytes {
