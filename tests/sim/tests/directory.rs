@@ -89,7 +89,7 @@ fn a_thousand_members_find_each_other_and_a_ring_and_again_after_a_tenth_leaves_
 	driver.look(&members).unwrap();
 	let ring = driver.names();
 	assert!(ring.len() >= 3, "no three machines have 32 GiB: {ring:?}");
-	let [most, all] = go_on(&mut members, &mut driver, 24 * MINUTE);
+	let [most, all] = go_on(&mut members, &mut driver, 12 * MINUTE);
 	assert_eq!((driver.moves.len(), driver.names(), strangers(&members)), (0, ring.clone(), vec![]));
 	let in_a_minute = |announcements: u64| announcements * MESH_HIGH as u64 * members.longest();
 	assert!(
@@ -99,8 +99,8 @@ fn a_thousand_members_find_each_other_and_a_ring_and_again_after_a_tenth_leaves_
 	);
 	let once_each = in_a_minute(MEMBERS as u64);
 	assert!(most.received <= once_each && most.sent <= once_each, "{most:?}, {once_each}");
-	let four_times = 4 * once_each;
-	assert!(all.received <= four_times && all.sent <= four_times, "in 24 minutes: {all:?}, {four_times}");
+	let twice = 2 * once_each;
+	assert!(all.received <= twice && all.sent <= twice, "in 12 minutes: {all:?}, {twice}");
 	// The bound on what one may cause, whatever changes: two announcements and two farewells of each in a minute.
 	let bound = in_a_minute(MEMBERS as u64 * 11 / 10 * 4);
 
@@ -132,7 +132,8 @@ fn a_thousand_members_find_each_other_and_a_ring_and_again_after_a_tenth_leaves_
 	let lost = &ring.iter().find(|name| members.named(name) == Some(in_ring[0])).unwrap()[..];
 	assert!(matches!(&moves[0].cause, Cause::Broken(Broken::Gone(names)) if *names == [lost]), "{moves:?}");
 	assert!(moves[0].at <= began + SPREAD + MINUTE && moves.len() <= 3, "{moves:?}");
-	go_on(&mut members, &mut driver, 20 * MINUTE);
+	go_on(&mut members, &mut driver, 10 * MINUTE);
+	eprintln!("{ring:?} {moves:?} {most:?} {all:?} {}", members.longest());
 	assert_eq!(driver.moves, moves, "it has settled");
 	let gone: BTreeSet<usize> = leaving.into_iter().collect();
 	assert!(driver.names().iter().all(|name| !gone.contains(&members.named(name).unwrap())));

@@ -78,9 +78,9 @@ fn whoever_is_gone_or_has_too_little_memory_is_replaced_at_once() {
 	assert_eq!((names(&to), broken), (vec!["a", "c"], Broken::Gone(vec!["b".into()])));
 
 	let mut small = three();
-	small[0].memory = 13;
+	small[0].memory = 9;
 	let Decision::Move { to, now: None, cause: Cause::Broken(broken) } = decide(&small, &current, 0.0) else { panic!("it moves") };
-	assert_eq!((names(&to), broken), (vec!["b", "c"], Broken::Short(vec![("a".into(), 7)])));
+	assert_eq!((names(&to), broken), (vec!["b", "c"], Broken::Short(vec![("a".into(), 11)])));
 }
 
 #[test]

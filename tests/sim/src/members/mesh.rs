@@ -32,12 +32,17 @@ impl Members {
 		}
 	}
 
-	/// Sends a message on, to all but the one that it came from.
+	/// Sends a message on, to all but the one that it came from. Whoever has it already receives it at once, since nothing else follows from that.
 	pub(super) fn pass_on(&mut self, from: usize, except: Option<usize>, message: usize) {
 		let others: Vec<usize> = self.machines[from].mesh.iter().copied().filter(|other| Some(*other) != except).collect();
 		self.machines[from].traffic.sent += self.messages[message].bytes * others.len() as u64;
 		for to in others {
 			if self.dice.gen_bool(LOSS) {
+				continue;
+			}
+			let under_way = &self.messages[message];
+			if under_way.seen.get(to) == Some(&true) {
+				self.machines[to].traffic.received += under_way.bytes;
 				continue;
 			}
 			let takes = self.apart_ms(from, to) as Moment + LOOKED_AT_MS;
