@@ -133,7 +133,6 @@ fn a_thousand_members_find_each_other_and_a_ring_and_again_after_a_tenth_leaves_
 	assert!(matches!(&moves[0].cause, Cause::Broken(Broken::Gone(names)) if *names == [lost]), "{moves:?}");
 	assert!(moves[0].at <= began + SPREAD + MINUTE && moves.len() <= 3, "{moves:?}");
 	go_on(&mut members, &mut driver, 10 * MINUTE);
-	eprintln!("{ring:?} {moves:?} {most:?} {all:?} {}", members.longest());
 	assert_eq!(driver.moves, moves, "it has settled");
 	let gone: BTreeSet<usize> = leaving.into_iter().collect();
 	assert!(driver.names().iter().all(|name| !gone.contains(&members.named(name).unwrap())));

@@ -221,8 +221,8 @@ impl Members {
 		let holdings = self.holdings(who);
 		let (now, chance) = (self.now, [self.dice.gen(), self.dice.gen()]);
 		let machine = &mut self.machines[who];
-		machine.directory.expire(now);
 		if machine.announcer.is_due(&holdings, now, chance[0]) {
+			machine.directory.expire(now);
 			let announcement = machine.announcer.announce(holdings, now, chance[1]);
 			self.publish(who, announcement);
 		}
