@@ -1,5 +1,6 @@
 //! Behaviour of the network: nodes of this process on loopback, at ports that the system chooses.
 
+mod announcements;
 mod conduct;
 mod discovery;
 mod gossip;
