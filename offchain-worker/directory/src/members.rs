@@ -134,14 +134,10 @@ impl Directory {
 	/// left or expired before all others, and this worker's own never. Returns whether the new one was kept.
 	pub(crate) fn put(&mut self, signed: Arc<SignedAnnouncement>, now: Moment) -> bool {
 		let account = signed.announcement.provider.clone();
-		match self.records.get_mut(&account) {
-			Some(known) if known.announcement.peer == signed.announcement.peer => {
-				*known = signed;
-				return true;
-			}
-			Some(_) => self.forget(&account),
-			None => {}
+		if self.records.get(&account).is_some_and(|known| known.announcement.peer != signed.announcement.peer) {
+			self.forget(&account);
 		}
+		// Also if it is known: a peer that another account had until lately has got its tag by now.
 		self.tags.entry(tag_of(&signed.announcement.peer)).or_insert_with(|| account.clone());
 		self.records.insert(account.clone(), signed);
 		while self.records.len() > self.most {

@@ -174,6 +174,23 @@ fn a_full_directory_forgets_who_has_left_and_then_who_was_heard_longest_ago_but_
 }
 
 #[test]
+fn a_peer_that_moves_to_another_account_is_found_by_that_once_the_old_one_is_forgotten() {
+	let mut directory = directory();
+	let moved = |_: &AccountId| Some(Registered { peer: peer(1), ..registered(2) });
+	let of_two = |sequence, at| Announcement { peer: peer(1), ..announcement(2, sequence, at) };
+	directory.take(&signed(announcement(1, 1, START)), START, chain).unwrap();
+	directory.take(&signed(of_two(1, START + 1)), START + 1, moved).unwrap();
+	assert_eq!(directory.tagged(&tag(1)), Some(&account(1)));
+	directory.forget(&account(1));
+	assert_eq!(directory.take(&signed(of_two(2, START + 60_000)), START + 60_000, moved), Ok(News::Renewed));
+	assert_eq!(directory.tagged(&tag(1)), Some(&account(2)));
+	// And with another peer it is found by that one only.
+	let back = START + 120_000;
+	directory.take(&signed(announcement(2, 3, back)), back, chain).unwrap();
+	assert_eq!((directory.tagged(&tag(1)), directory.tagged(&tag(2))), (None, Some(&account(2))));
+}
+
+#[test]
 fn spans_that_adjoin_hold_what_lies_across_them() {
 	let held = |root: u8, first, parts| Held { parameters: H256::repeat_byte(root), class: Class::ExactF32, first, parts };
 	let mut directory = directory();

@@ -180,9 +180,9 @@ pub struct ScorePolicy {
 	pub stalled: i32,
 	/// Time for which a peer that did that is served with less: one of the address book as a stranger, a stranger not at all.
 	pub distrust: Duration,
-	/// Lost by an answer that is not what was asked for.
+	/// Lost by an answer that is not what was asked for, by a false message, and by far too many messages.
 	pub corrupt: i32,
-	/// Time for which a peer that sent a corrupt answer is banned.
+	/// Time for which a peer that did that is banned.
 	pub ban: Duration,
 }
 

@@ -5,7 +5,7 @@
 
 use crate::{
 	actor::{Actor, Command},
-	rates::Rate,
+	rates::{Admission, Rate},
 	score::Conduct,
 	Handle, NetworkConfig, NetworkError, PeerId, Stopped,
 };
@@ -46,7 +46,7 @@ pub struct GossipConfig {
 	pub most_bytes: usize,
 	/// Time from one look at who passes messages on to whom to the next.
 	pub heartbeat: Duration,
-	/// Messages that one peer may pass on. More of it are neither heard nor passed on.
+	/// Messages that one peer may pass on. More of it are neither heard nor passed on; with far more, it is shut out for a while.
 	pub per_peer: Rate,
 }
 
@@ -176,11 +176,15 @@ impl Actor {
 	pub(super) fn on_gossip(&mut self, event: gossipsub::Event) {
 		let gossipsub::Event::Message { propagation_source: from, message_id: id, message } = event else { return };
 		let now = self.config.clock.now();
-		let admitted = message.data.len() <= self.gossip_limit() && self.rates.admits(from, now);
+		let admission = self.rates.admit(from, now);
+		let admitted = admission == Admission::Taken && message.data.len() <= self.gossip_limit();
 		let heard = Heard { from, bytes: message.data, id: id.clone() };
 		if !admitted || self.heard.try_send(heard).is_err() {
 			tracing::debug!(peer = %from, "a message was not heard: there are too many");
 			self.report(&id, &from, MessageAcceptance::Ignore);
+		}
+		if admission == Admission::Flood {
+			self.judge(from, Conduct::Corrupt);
 		}
 	}
 

@@ -120,6 +120,20 @@ async fn a_peer_is_heard_no_more_often_than_its_rate_allows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_floods_is_shut_out() {
+	let (sender, _heard) = gossiping(1).await;
+	let (listener, _listening) = changed(2, |gossip| gossip.per_peer = Rate { per_second: 0.0, burst: 2.0 }).await;
+	connect(&sender, &listener).await;
+	let peer = sender.handle.peer_id();
+	for number in 10..=33 {
+		// Towards the end, nobody may be there any more.
+		let _ = sender.handle.publish(vec![number]).await;
+	}
+	let status = listener.until(|status| !status.is_connected(&peer)).await;
+	assert!(status.standings.iter().any(|standing| standing.peer == peer && standing.banned_for.is_some()), "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn chains_do_not_hear_each_other_and_errors_say_what_is_the_matter() {
 	let (node, mut heard) = gossiping(1).await;
 	let (stranger, mut other) = changed(2, |gossip| gossip.genesis = H256::repeat_byte(4)).await;
