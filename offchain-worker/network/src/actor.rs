@@ -13,8 +13,7 @@ use crate::{
 	serve,
 	start::refusal,
 	ways::{Way, Ways},
-	GossipError, Multiaddr, NetworkConfig, NetworkStatus, PeerAddress, PeerConnection, PeerFailure, PeerId, Reachability, Refusal,
-	Standing, Transport,
+	GossipError, NetworkConfig, NetworkStatus, PeerAddress, PeerFailure, PeerId, Refusal,
 };
 use futures::StreamExt;
 use libp2p::{
@@ -84,7 +83,7 @@ pub(crate) struct Actor {
 	pub(super) links: Links,
 	pub(super) scores: Scores,
 	/// Peers in the order in which connections are kept with them.
-	book: Vec<PeerAddress>,
+	pub(super) book: Vec<PeerAddress>,
 	pub(super) outbound: HashMap<OutboundRequestId, (PeerId, Reply)>,
 	/// Requests being answered, until the answer has been sent.
 	pub(super) inbound: HashMap<InboundRequestId, Serving>,
@@ -418,30 +417,6 @@ impl Actor {
 				}
 				Err(error) => tracing::warn!(peer = %relay.peer, %error, "cannot use a relay"),
 			}
-		}
-	}
-
-	fn status(&self) -> NetworkStatus {
-		let listening: Vec<Multiaddr> = self.swarm.listeners().cloned().collect();
-		let connected = self.links.iter().flat_map(|(peer, link)| {
-			link.connections.values().map(|endpoint| PeerConnection {
-				peer: *peer,
-				address: endpoint.get_remote_address().clone(),
-				transport: Transport::of(endpoint),
-				inbound: endpoint.is_listener(),
-			})
-		});
-		let standings =
-			self.scores.all(self.config.clock.now()).into_iter().map(|(peer, points, banned_for)| Standing { peer, points, banned_for });
-		NetworkStatus {
-			peer: *self.swarm.local_peer_id(),
-			reachability: Reachability::judge(&self.probed, &listening),
-			external: self.swarm.external_addresses().cloned().collect(),
-			connections: connected.collect(),
-			standings: standings.collect(),
-			known_peers: self.book.len(),
-			gossip_peers: self.gossip_peers(),
-			listening,
 		}
 	}
 }

@@ -32,6 +32,7 @@ mod reachability;
 mod score;
 mod serve;
 mod start;
+mod status;
 mod streams;
 #[cfg(test)]
 mod tests;
