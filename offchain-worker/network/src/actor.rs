@@ -3,14 +3,17 @@
 use crate::{
 	address::is_relayed,
 	behaviour::{Behaviour, BehaviourEvent},
+	gossip::{self, Heard, Verdict},
 	links::{Links, Reply, Waiting},
 	message::{Answer, Incoming, Request},
 	pulse::{Pulse, Pulses},
+	rates::Rates,
 	reachability::Probed,
 	score::{Conduct, Ranking, Scores},
 	serve,
 	start::refusal,
-	Multiaddr, NetworkConfig, NetworkStatus, PeerAddress, PeerConnection, PeerFailure, PeerId, Reachability, Refusal, Standing, Transport,
+	ways::{Way, Ways},
+	GossipError, NetworkConfig, NetworkStatus, PeerAddress, PeerFailure, PeerId, Refusal,
 };
 use futures::StreamExt;
 use libp2p::{
@@ -54,6 +57,14 @@ pub(crate) enum Command {
 	Status(oneshot::Sender<NetworkStatus>),
 	/// The peers that are alive.
 	Pulses(oneshot::Sender<HashMap<PeerId, Pulse>>),
+	/// The ways to peers.
+	Ways(oneshot::Sender<HashMap<PeerId, Way>>),
+	/// Publish a message.
+	Publish { bytes: Vec<u8>, reply: oneshot::Sender<Result<(), GossipError>> },
+	/// Messages of peers.
+	Hear(oneshot::Sender<Option<mpsc::Receiver<Heard>>>),
+	/// The application has looked at a message.
+	Settle { heard: Heard, verdict: Verdict },
 }
 
 /// A request being answered.
@@ -72,22 +83,29 @@ pub(crate) struct Actor {
 	pub(super) links: Links,
 	pub(super) scores: Scores,
 	/// Peers in the order in which connections are kept with them.
-	book: Vec<PeerAddress>,
+	pub(super) book: Vec<PeerAddress>,
 	pub(super) outbound: HashMap<OutboundRequestId, (PeerId, Reply)>,
 	/// Requests being answered, until the answer has been sent.
 	pub(super) inbound: HashMap<InboundRequestId, Serving>,
 	reading: JoinSet<(InboundRequestId, ResponseChannel<Answer>, Answer)>,
 	pub(super) probed: Probed,
 	pub(super) pulses: Pulses,
+	pub(super) ways: Ways,
+	pub(super) rates: Rates,
+	pub(super) heard: mpsc::Sender<Heard>,
+	/// Until somebody takes it.
+	hearing: Option<mpsc::Receiver<Heard>>,
 	/// Listeners on relays, with the relay's place in the configuration.
 	pub(super) circuits: HashMap<ListenerId, usize>,
 }
 
 impl Actor {
 	pub(crate) fn new(swarm: Swarm<Behaviour>, config: NetworkConfig, store: Store, commands: mpsc::Receiver<Command>) -> Self {
+		let (heard, hearing) = gossip::queue();
 		Self {
 			swarm,
 			scores: Scores::new(config.score),
+			rates: Rates::new(gossip::rate(&config)),
 			config,
 			store,
 			commands,
@@ -98,6 +116,9 @@ impl Actor {
 			reading: JoinSet::new(),
 			probed: Probed::Unknown,
 			pulses: Pulses::default(),
+			ways: Ways::default(),
+			heard,
+			hearing: Some(hearing),
 			circuits: HashMap::new(),
 		}
 	}
@@ -194,6 +215,16 @@ impl Actor {
 			Command::Pulses(reply) => {
 				let _ = reply.send(self.pulses.all(self.config.clock.now()));
 			}
+			Command::Ways(reply) => {
+				let _ = reply.send(self.ways.all(self.config.clock.now()));
+			}
+			Command::Publish { bytes, reply } => {
+				let _ = reply.send(self.publish(bytes));
+			}
+			Command::Hear(reply) => {
+				let _ = reply.send(self.hearing.take().filter(|_| self.config.gossip.is_some()));
+			}
+			Command::Settle { heard, verdict } => self.settle(&heard, verdict),
 		}
 	}
 
@@ -232,6 +263,7 @@ impl Actor {
 				link.in_flight += 1;
 				let id = self.swarm.behaviour_mut().content.send_request(&peer, Ok(request));
 				self.outbound.insert(id, (peer, reply));
+				self.ways.asked(peer, self.config.clock.now());
 			}
 		}
 		if link.connections.is_empty() && link.dial.is_none() && !link.waiting.is_empty() {
@@ -275,6 +307,12 @@ impl Actor {
 		let Some((peer, reply)) = self.outbound.remove(&id) else { return };
 		if let Some(link) = self.links.get_mut(&peer) {
 			link.in_flight = link.in_flight.saturating_sub(1);
+		}
+		let now = self.config.clock.now();
+		match &outcome {
+			Ok(Answer::Data(data)) => self.ways.answered(peer, data.len(), now),
+			Ok(Answer::Refused(_)) => self.ways.answered(peer, 0, now),
+			Err(_) => self.ways.failed(peer, now),
 		}
 		let late = matches!(outcome, Err(PeerFailure::Timeout));
 		// Whoever asked judges what it hears; if it has given up already, silence must cost the peer its rank all the same.
@@ -343,6 +381,7 @@ impl Actor {
 			}
 		}
 		self.links.prune(now);
+		self.rates.prune(now);
 		self.keep_connected();
 		self.keep_reserved();
 	}
@@ -378,29 +417,6 @@ impl Actor {
 				}
 				Err(error) => tracing::warn!(peer = %relay.peer, %error, "cannot use a relay"),
 			}
-		}
-	}
-
-	fn status(&self) -> NetworkStatus {
-		let listening: Vec<Multiaddr> = self.swarm.listeners().cloned().collect();
-		let connected = self.links.iter().flat_map(|(peer, link)| {
-			link.connections.values().map(|endpoint| PeerConnection {
-				peer: *peer,
-				address: endpoint.get_remote_address().clone(),
-				transport: Transport::of(endpoint),
-				inbound: endpoint.is_listener(),
-			})
-		});
-		let standings =
-			self.scores.all(self.config.clock.now()).into_iter().map(|(peer, points, banned_for)| Standing { peer, points, banned_for });
-		NetworkStatus {
-			peer: *self.swarm.local_peer_id(),
-			reachability: Reachability::judge(&self.probed, &listening),
-			external: self.swarm.external_addresses().cloned().collect(),
-			connections: connected.collect(),
-			standings: standings.collect(),
-			known_peers: self.book.len(),
-			listening,
 		}
 	}
 }

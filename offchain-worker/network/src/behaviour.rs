@@ -3,6 +3,7 @@
 use crate::{
 	admission::Admission,
 	codec::{ContentCodec, Pace},
+	gossip::{self, GossipBehaviour},
 	message::CONTENT_PROTOCOL,
 	pulse::{DEAD_AFTER, HEARTBEAT},
 	traffic::Traffic,
@@ -32,11 +33,13 @@ pub(crate) struct Behaviour {
 	relay_client: relay::client::Behaviour,
 	relay_server: Toggle<relay::Behaviour>,
 	dcutr: dcutr::Behaviour,
+	pub(crate) gossip: Toggle<GossipBehaviour>,
 	pub(crate) content: request_response::Behaviour<ContentCodec>,
 }
 
 /// The swarm of a node, not listening yet.
 pub(crate) fn build(config: &NetworkConfig, keypair: Keypair, traffic: Arc<Traffic>) -> Result<Swarm<Behaviour>, NetworkError> {
+	let gossip = config.gossip.as_ref().map(gossip::behaviour).transpose()?;
 	let pace = Pace { write: config.timeouts.write, least_rate: config.limits.least_rate, clock: config.clock.clone() };
 	let swarm = SwarmBuilder::with_existing_identity(keypair)
 		.with_tokio()
@@ -72,6 +75,7 @@ pub(crate) fn build(config: &NetworkConfig, keypair: Keypair, traffic: Arc<Traff
 				relay_client,
 				relay_server: config.serve_relay.then(|| relay::Behaviour::new(local, relay::Config::default())).into(),
 				dcutr: dcutr::Behaviour::new(local),
+				gossip: gossip.into(),
 				content: request_response::Behaviour::with_codec(
 					ContentCodec::new(traffic, pace),
 					[(StreamProtocol::new(CONTENT_PROTOCOL), request_response::ProtocolSupport::Full)],

@@ -1,6 +1,6 @@
 //! Settings of the network, with everything that time or chance would decide passed in.
 
-use crate::{PeerAddress, Reach};
+use crate::{GossipConfig, PeerAddress, Reach};
 use libp2p::Multiaddr;
 use neuroshard_mirror::Mirrors;
 use std::{fmt, sync::Arc, time::Duration, time::Instant};
@@ -21,6 +21,8 @@ pub struct NetworkConfig {
 	pub mirrors: Mirrors,
 	/// Relay hole punching for others.
 	pub serve_relay: bool,
+	/// Gossip about what all workers of the chain should know; `None` for none.
+	pub gossip: Option<GossipConfig>,
 	/// Bounds.
 	pub limits: Limits,
 	/// Patience.
@@ -43,6 +45,7 @@ impl Default for NetworkConfig {
 			dial_private: true,
 			mirrors: Mirrors::default(),
 			serve_relay: false,
+			gossip: None,
 			limits: Limits::default(),
 			timeouts: Timeouts::default(),
 			score: ScorePolicy::default(),
@@ -177,9 +180,9 @@ pub struct ScorePolicy {
 	pub stalled: i32,
 	/// Time for which a peer that did that is served with less: one of the address book as a stranger, a stranger not at all.
 	pub distrust: Duration,
-	/// Lost by an answer that is not what was asked for.
+	/// Lost by an answer that is not what was asked for, by a false message, and by far too many messages.
 	pub corrupt: i32,
-	/// Time for which a peer that sent a corrupt answer is banned.
+	/// Time for which a peer that did that is banned.
 	pub ban: Duration,
 }
 

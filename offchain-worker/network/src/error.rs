@@ -24,6 +24,9 @@ pub enum NetworkError {
 	/// The transports cannot be set up.
 	#[error("cannot set up the transports: {0}; is /etc/resolv.conf readable?")]
 	Transport(#[from] io::Error),
+	/// Gossip cannot be set up.
+	#[error("cannot set up gossip: {0}")]
+	Gossip(String),
 	/// No listener came up in time.
 	#[error("cannot listen on {0}: the system did not confirm it in time")]
 	ListenTimeout(Multiaddr),

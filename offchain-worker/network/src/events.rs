@@ -58,7 +58,12 @@ impl Actor {
 	fn on_behaviour(&mut self, event: BehaviourEvent) {
 		match event {
 			BehaviourEvent::Content(event) => self.on_content(event),
-			BehaviourEvent::Ping(ping::Event { peer, result: Ok(_), .. }) => self.pulses.heard(peer, self.config.clock.now()),
+			BehaviourEvent::Ping(ping::Event { peer, result: Ok(rtt), .. }) => {
+				let now = self.config.clock.now();
+				self.pulses.heard(peer, now);
+				self.ways.heartbeat(peer, rtt, now);
+			}
+			BehaviourEvent::Gossip(event) => self.on_gossip(event),
 			BehaviourEvent::Autonat(autonat::Event::StatusChanged { new, .. }) => {
 				self.probed = match new {
 					autonat::NatStatus::Public(address) => Probed::Public(address),

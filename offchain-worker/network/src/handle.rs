@@ -8,6 +8,7 @@ use crate::{
 	score::{Conduct, Ranking},
 	traffic::Traffic,
 	FetchError, FetchWatch, Multiaddr, NetworkConfig, PeerAddress, PeerFailure, PeerId, Pulse, Reach, Reachability, Stopped, TrafficTotals,
+	Way,
 };
 use libp2p::{core::ConnectedPoint, multiaddr::Protocol};
 use neuroshard_mirror::Mirrors;
@@ -55,6 +56,8 @@ pub struct NetworkStatus {
 	pub standings: Vec<Standing>,
 	/// Peers in the address book.
 	pub known_peers: usize,
+	/// Peers that gossip is passed on to; none if there is no gossip.
+	pub gossip_peers: Vec<PeerId>,
 }
 
 impl NetworkStatus {
@@ -167,6 +170,11 @@ impl Handle {
 		self.query(Command::Pulses).await
 	}
 
+	/// Returns the ways to peers as they were measured lately: by heartbeats, and by transfers that took long enough to tell a bandwidth.
+	pub async fn ways(&self) -> Result<HashMap<PeerId, Way>, Stopped> {
+		self.query(Command::Ways).await
+	}
+
 	/// The network's state.
 	pub async fn status(&self) -> Result<NetworkStatus, Stopped> {
 		self.query(Command::Status).await
@@ -199,11 +207,11 @@ impl Handle {
 		self.query(|reply| Command::Ask { peer, request, reply }).await
 	}
 
-	async fn send(&self, command: Command) -> Result<(), Stopped> {
+	pub(super) async fn send(&self, command: Command) -> Result<(), Stopped> {
 		self.commands.send(command).await.map_err(|_| Stopped)
 	}
 
-	async fn query<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
+	pub(super) async fn query<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Stopped> {
 		let (reply, answer) = oneshot::channel();
 		self.send(command(reply)).await?;
 		answer.await.map_err(|_| Stopped)

@@ -24,7 +24,7 @@ pub(crate) enum Conduct {
 	Unresponsive,
 	/// It asked for something and did not take the answer, or too slowly.
 	Stalled,
-	/// Its answer was not what was asked for.
+	/// Its answer was not what was asked for, or a message that it passed on was false, or it passed on far too many.
 	Corrupt,
 }
 

@@ -6,7 +6,7 @@ use super::{
 	liars::Liars,
 	link::{keep, EVENTS},
 	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
-	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split},
+	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split, Standing},
 	presence::Presence,
 	report::Reports,
 	span::Span,
@@ -33,8 +33,6 @@ const PROBE: usize = 256 << 10;
 const GREETING: Duration = Duration::from_secs(20);
 /// Longest time in which all spans are loaded.
 const LOADING: Duration = Duration::from_secs(600);
-/// Reputation of who is not known, of 1,000.
-const UNKNOWN: u16 = 500;
 
 /// Options of a ring's start.
 #[derive(Clone, Debug)]
@@ -132,6 +130,8 @@ struct Candidate {
 	latency: f64,
 	/// Bytes a second to it.
 	bandwidth: f64,
+	/// What the chain knows of its account.
+	standing: Standing,
 }
 
 /// Sets up a ring among those that `options` name, but for `liars`, who are noted there. With `offering`, they are to be accounts of the chain, or none of
@@ -229,7 +229,7 @@ async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256, offer
 	let (candidate, mut stream) = greeting.map_err(|_| Unusable::Silent)??;
 	let (Some(offering), Some(account)) = (offering, candidate.account()) else { return Ok(candidate) };
 	match offering.check(account, &address.peer).await {
-		Ok(()) => Ok(candidate),
+		Ok(standing) => Ok(Candidate { standing, ..candidate }),
 		Err(error) => {
 			if let AccountError::Unfit(unfit) = &error {
 				let tell = async {
@@ -272,7 +272,7 @@ async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> 
 	// Bytes of a probe, which f64 holds exactly.
 	let bytes = (PROBE * size_of::<f32>()) as f64;
 	let (latency, bandwidth) = ((short / 2.0).max(1e-6), bytes / (long - short).max(1e-6));
-	Ok((Candidate { address: address.clone(), profile, latency, bandwidth }, stream))
+	Ok((Candidate { address: address.clone(), profile, latency, bandwidth, standing: Standing::UNKNOWN }, stream))
 }
 
 /// Returns the model that the holders need memory for together, if so many texts are answered at a time.
@@ -295,8 +295,8 @@ fn placed(source: &Source, candidates: &[Candidate], options: &Options, offered:
 			memory: candidate.profile.memory,
 			// Measured numbers are far below 2^53.
 			speed: Speed { flops: candidate.profile.flops as f64, bytes: candidate.profile.bandwidth as f64 },
-			reputation: UNKNOWN,
-			uptime: 1.0,
+			reputation: candidate.standing.reputation,
+			uptime: candidate.standing.uptime,
 			roles: Roles::ALL,
 		})
 		.collect();

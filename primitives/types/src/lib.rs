@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), deny(clippy::cast_possible_wrap, clippy::cast_precision_loss, clippy::cast_sign_loss, clippy::float_arithmetic))]
 extern crate alloc;
 
+pub mod announcement;
 pub mod answer_audit;
 pub mod assignment;
 pub mod audit;

@@ -6,11 +6,13 @@
 //! - [`provider`]: a provider: its machine, its line, what it has, and how long its tasks take.
 //! - [`world`]: what happens when, and what goes wrong.
 //! - [`report`]: what came of it.
+//! - [`members`]: another network, without a chain: members that find each other by what they announce, and the rings that they form.
 //!
 //! What is not simulated: inner steps and deltas (what is committed to are hashes of who did it where), forks of the chain, the pool's order by tips,
 //! audits, disputes and inference.
 
 pub mod chain;
+pub mod members;
 pub mod provider;
 pub mod report;
 pub mod world;

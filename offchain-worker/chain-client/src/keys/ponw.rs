@@ -2,6 +2,7 @@
 
 use super::Seed;
 use neuroshard_types::{
+	announcement::{Announcement, SignedAnnouncement},
 	answer_audit::TextAsk,
 	inference::Receipt,
 	proof::{Proof, ProofSignature},
@@ -33,6 +34,12 @@ impl PonwSigner {
 	/// Signature (r, s, v) over the hash of a request for a text.
 	pub fn sign_text_ask(&self, ask: &TextAsk, genesis: H256) -> ProofSignature {
 		self.0.sign(&ask.message(genesis)).0
+	}
+
+	/// The announcement with its signature (r, s, v).
+	pub fn sign_announcement(&self, announcement: Announcement, genesis: H256) -> SignedAnnouncement {
+		let signature = self.0.sign(&announcement.message(genesis)).0;
+		SignedAnnouncement { announcement, signature }
 	}
 
 	/// Signature (r, s, v) over the hash of a receipt.

@@ -1,7 +1,9 @@
 //! Behaviour of the network: nodes of this process on loopback, at ports that the system chooses.
 
+mod announcements;
 mod conduct;
 mod discovery;
+mod gossip;
 mod life;
 mod mirrors;
 mod notes;

@@ -13,7 +13,7 @@ pub mod member;
 #[cfg(test)]
 mod tests;
 
-use super::placement::Placement;
+use super::placement::{Placement, Standing};
 use codec::{Decode, Encode};
 use neuroshard_chain_client::{ChainClient, ChainError};
 use neuroshard_network::PeerId;
@@ -126,13 +126,14 @@ pub struct Offering {
 }
 
 impl Offering {
-	/// Checks that `account` is that of the worker with the identity `peer`, and can be a member of a ring.
+	/// Checks that `account` is that of the worker with the identity `peer`, and can be a member of a ring. Returns what the chain knows of it.
 	///
 	/// # Errors
 	/// [`AccountError`].
-	pub(super) async fn check(&self, account: &AccountId, peer: &PeerId) -> Result<(), AccountError> {
+	pub(super) async fn check(&self, account: &AccountId, peer: &PeerId) -> Result<Standing, AccountError> {
 		let provider = self.client.now().await?.provider(account).await?;
-		Ok(is_member(account, peer, provider.as_ref())?)
+		is_member(account, peer, provider.as_ref())?;
+		Ok(provider.map_or(Standing::UNKNOWN, |provider| Standing::of(provider.reputation)))
 	}
 }
 

@@ -153,6 +153,12 @@ impl Model {
 		})
 	}
 
+	/// Tokens a second of one layer at `speed`, on the mean of all layers, while a batch is computed.
+	pub fn layer_rate(&self, speed: &Speed) -> f64 {
+		let seconds: f64 = self.layers.iter().map(|layer| layer.attention.seconds(speed) + layer.mlp.seconds(speed)).sum();
+		f64::from(self.batch) * count(self.layers.len()) / seconds
+	}
+
 	/// Bytes of memory of the whole model on one node; saturates.
 	pub fn memory(&self) -> u64 {
 		self.memory_of(0, self.blocks())

@@ -9,12 +9,18 @@
 //! For [`Goal::Throughput`] it is that of the node or link that is occupied longest, while many tokens follow each other; of all placements that
 //! are best for it, the one with the smallest sum is taken.
 //!
+//! [`Candidates`] are what the directory knows of those who could take part. [`replacement`] decides whether a ring moves when that changes.
+//!
 //! Nothing here waits, reads anything, or is random: the same input has the same result, in whatever order the nodes are listed.
 
+mod candidates;
 mod choose;
 mod cost;
 mod error;
 mod order;
+pub mod replacement;
+#[cfg(test)]
+mod replacement_tests;
 mod replicas;
 mod score;
 mod split;
@@ -23,6 +29,7 @@ mod table;
 mod tests;
 mod words;
 
+pub use candidates::{name_of, Candidates, Standing, MOST_CANDIDATES};
 pub use cost::{End, Layer, Link, Links, Load, Model, Node, Roles, Speed, Work, BEST_REPUTATION};
 pub use error::PlacementError;
 pub use order::EXACT_NODES;
