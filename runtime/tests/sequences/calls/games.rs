@@ -140,6 +140,8 @@ impl Player<'_> {
 			}
 			Position::PickPiece { site, target, leaf, .. } => self.piece(Disputed { site, target: *target, leaf: *leaf })?,
 			Position::Read { .. } | Position::PickRead { .. } | Position::Row { .. } | Position::PickRow { .. } => return None,
+			Position::Records { .. } | Position::PickRecord { .. } => return None,
+			Position::SpanSteps(_) | Position::PickSpanStep { .. } | Position::SpanNodes(_) => return None,
 		})
 	}
 
