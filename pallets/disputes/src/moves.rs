@@ -84,6 +84,8 @@ impl<T> From<GameError> for Error<T> {
 			GameError::Place => Self::NoSuchPlace,
 			GameError::Witness(_) => Self::BadWitness,
 			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Settings => Self::Unjudgeable,
+			// No claim of the chain is a quorum's.
+			GameError::Signature(_) | GameError::Seam(_) => Self::Unjudgeable,
 		}
 	}
 }
@@ -102,6 +104,8 @@ fn fits(action: &Move) -> bool {
 		Move::Hash { entry: one, .. } => entry(one),
 		Move::Piece { before, after, witness, .. } => entries([before, after]) && witness.len() <= MAX_WITNESS,
 		Move::Choice { witness, .. } => witness.len() <= MAX_CHOICE,
+		// No claim of the chain is a quorum's.
+		Move::Records(_) | Move::Record { .. } | Move::SpanNodes(_) => false,
 	}
 }
 

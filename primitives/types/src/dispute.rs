@@ -197,6 +197,12 @@ pub enum MoveKind {
 	Read,
 	Choice,
 	Aggregate,
+	/// What the members of a quorum have signed.
+	Records,
+	/// Which record is false, and where.
+	Record,
+	/// Nodes of a member's part of a step.
+	SpanNodes,
 }
 
 impl From<&Move> for MoveKind {
@@ -217,6 +223,9 @@ impl From<&Move> for MoveKind {
 			Move::Read { .. } => Self::Read,
 			Move::Choice { .. } => Self::Choice,
 			Move::Aggregate { .. } => Self::Aggregate,
+			Move::Records(_) => Self::Records,
+			Move::Record { .. } => Self::Record,
+			Move::SpanNodes(_) => Self::SpanNodes,
 		}
 	}
 }
