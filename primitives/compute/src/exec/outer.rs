@@ -68,6 +68,21 @@ impl Deltas for Exec {
 	}
 }
 
+/// Whether each element of the pseudo-gradient of so many deltas follows from those at the same place alone, so that [`aggregate`] may be called for parts of
+/// a vector, one after the other. Rules with distances or norms ask for whole deltas.
+pub fn is_local(aggregator: Aggregator, deltas: u32) -> bool {
+	match aggregator {
+		Aggregator::Mean | Aggregator::TrimmedMean { .. } => true,
+		Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => {
+			let by_place = match robust.way(deltas) {
+				Way::Trimmed(_) => true,
+				Way::Weighted(weighing) => weighing.distance().is_none(),
+			};
+			by_place && robust.clipping().is_none()
+		}
+	}
+}
+
 fn combine(exec: &Exec, deltas: &[&[f32]], combination: &Combination, out: &mut [f32]) {
 	match combination {
 		Combination::Mean => exec.mean(deltas, out),
