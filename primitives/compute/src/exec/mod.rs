@@ -30,7 +30,7 @@ pub use kv_pages::{GivenUp, Page, Pages, Sequence, PAGE_TOKENS};
 pub(crate) use loss::{add_to_weights_of, blocks};
 pub use memory::{largest_quantized, StepMemory};
 pub use out_of_core::{OutOfCore, OutOfCoreError, Shelf, Shelved};
-pub use outer::{aggregate, is_local, outer_step, take_outer_step, Combination, Deltas, OuterStep};
+pub use outer::{aggregate, outer_step, take_outer_step, Combination, Deltas, OuterStep};
 pub use profile::{Profile, Spent};
 pub use span::SpanTrainer;
 pub use trainer::{StepOutcome, Trainer};
