@@ -57,8 +57,10 @@ fn aggregators() -> Vec<Aggregator> {
 fn draw(seed: u64) -> (ModelConfig, TrainConfig) {
 	let mut numbers = Numbers(seed * 31 + 5);
 	let mut below = |count| numbers.below(count);
+	let family = [Family::Llama, Family::Qwen2, Family::Qwen3][below(3) as usize];
 	let model = ModelConfig {
-		family: [Family::Llama, Family::Qwen2, Family::Qwen3][below(3) as usize],
+		family,
+		head_dim: (family == Family::Qwen3).then_some(32),
 		dim: 64,
 		heads: 4,
 		kv_heads: 2,
@@ -80,6 +82,8 @@ fn draw(seed: u64) -> (ModelConfig, TrainConfig) {
 		inner_steps: 4,
 		commit_interval: 2,
 		lr: F32::new(3e-3),
+		outer_lr: F32::new(0.7),
+		outer_beta: F32::new(0.5),
 		validation_sequences: 1 + below(6),
 		masked: below(3) == 0,
 		products: if below(3) == 0 { Products::Int8 } else { Products::F32 },
@@ -88,7 +92,7 @@ fn draw(seed: u64) -> (ModelConfig, TrainConfig) {
 		aggregator,
 		..TrainConfig::tiny()
 	};
-	train.validate(&model).unwrap();
+	train.validate(&model).unwrap_or_else(|error| panic!("{error}: {model:?} {train:?}"));
 	(model, train)
 }
 
@@ -227,7 +231,8 @@ fn outer_steps_of_many_segments_have_the_same_bits_with_any_number_of_them_in_me
 	assert_eq!(layout.tile_count().div_ceil(256), 3);
 	let folder = tempfile::tempdir().unwrap();
 	for (seed, aggregator) in (1..).zip(aggregators()) {
-		let train = TrainConfig { inner_steps: 4, commit_interval: 2, aggregator, ..TrainConfig::tiny() };
+		let outer_beta = F32::new(0.5);
+		let train = TrainConfig { inner_steps: 4, commit_interval: 2, aggregator, outer_beta, ..TrainConfig::tiny() };
 		let engine = Engine::with_memory(&model, &train, 1, StepMemory { micro_batch: Some(1), recompute: true }).unwrap();
 		let files = FileEngine::new(&model, &train, 2, u64::MAX, folder.path()).unwrap();
 		let genesis = Checkpoint::genesis(3, &model, &train, 1).unwrap();
