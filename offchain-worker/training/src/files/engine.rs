@@ -2,7 +2,7 @@
 
 use super::{delta::SentFiles, shelf::check_room, vector::pieces, FileJobError, FileShelf, FilesError, FilesNeed, TileFile};
 use neuroshard_compute::{
-	exec::{Exec, OutOfCore, OutOfCoreError, Shelf, Shelved},
+	exec::{Exec, OutOfCore, OutOfCoreError, Shelf, Shelved, StepOutcome},
 	round::{Progress, RoundError, Stop},
 };
 use neuroshard_graph::{commit::state_root, Hash, ModelConfig, ParamLayout, TrainConfig};
@@ -149,6 +149,14 @@ impl FileEngine {
 		Ok(state_root(&params, &first, &second, done, u64::from(done) * u64::from(self.train.batch)))
 	}
 
+	/// Root of the parameters on the shelf.
+	///
+	/// # Errors
+	/// [`FilesError::OutOfCore`].
+	pub fn parameters_root(&mut self) -> Result<H256, FilesError> {
+		Ok(H256(self.steps.root(&mut self.shelf, Shelved::Parameters)?.unwrap_or_default()))
+	}
+
 	/// Begins a round on these parameters, with moments of zeros.
 	///
 	/// # Errors
@@ -170,7 +178,7 @@ impl FileEngine {
 		tokens: &[u32],
 		schedule_index: u64,
 		t: u64,
-	) -> Result<neuroshard_compute::exec::StepOutcome, OutOfCoreError> {
+	) -> Result<StepOutcome, OutOfCoreError> {
 		self.steps.train_step(&mut self.shelf, tokens, schedule_index, t)
 	}
 
