@@ -10,6 +10,7 @@ mod engine;
 mod error;
 mod need;
 mod outer;
+mod replay;
 mod shelf;
 #[cfg(test)]
 mod tests;
@@ -19,5 +20,6 @@ pub use checkpoint::FiledCheckpoint;
 pub use engine::{FileEngine, FileRound, FileStart};
 pub use error::{FileJobError, FilesError};
 pub use need::FilesNeed;
+pub use replay::{replay_run_in_files, InFiles};
 pub use shelf::FileShelf;
 pub use vector::{TileFile, TileWriter};
