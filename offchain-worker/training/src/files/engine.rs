@@ -116,6 +116,11 @@ impl FileEngine {
 		self.shelf.traffic()
 	}
 
+	/// Where what steps keep outside of memory lies: other files there go with the engine as well.
+	pub fn folder(&self) -> &Path {
+		self.shelf.folder()
+	}
+
 	/// Puts the model on the shelf that an adapter is beside. It stays there.
 	///
 	/// # Errors
@@ -140,7 +145,7 @@ impl FileEngine {
 	}
 
 	/// State root of what is on the shelf, after so many inner steps.
-	fn state_root(&mut self, done: u32) -> Result<Hash, FilesError> {
+	pub(super) fn state_root(&mut self, done: u32) -> Result<Hash, FilesError> {
 		let mut roots = [Hash::default(); 3];
 		for (root, what) in roots.iter_mut().zip([Shelved::Parameters, Shelved::FirstMoment, Shelved::SecondMoment]) {
 			*root = self.steps.root(&mut self.shelf, what)?.unwrap_or_default();
@@ -182,6 +187,22 @@ impl FileEngine {
 		self.steps.train_step(&mut self.shelf, tokens, schedule_index, t)
 	}
 
+	/// Inner step `step` of a round, from 0, on the tokens that are given for it.
+	pub(super) fn inner_step<E>(
+		&mut self,
+		adopted_rounds: u32,
+		step: u32,
+		tokens: &mut impl FnMut(u32, u32, &mut [u32]) -> Result<(), E>,
+	) -> Result<StepOutcome, FileJobError<E>> {
+		let mut batch = vec![0; self.steps.batch_tokens()];
+		let per_sequence = self.train.seq_len as usize + 1;
+		for (sequence, buffer) in (0..).zip(batch.chunks_exact_mut(per_sequence)) {
+			tokens(step, sequence, buffer).map_err(|source| FileJobError::Round(RoundError::Source { step, source }))?;
+		}
+		let index = u64::from(adopted_rounds) * u64::from(self.train.inner_steps) + u64::from(step);
+		self.train_step(&batch, index, u64::from(step) + 1).map_err(|error| FileJobError::of_step(step, error))
+	}
+
 	/// A participant's round from `start`, as [`neuroshard_compute::round::run_round`]: the same bits. Files of its delta and its residual are left in `folder`,
 	/// named by their roots. `progress` hears of each step, with its state root if that is committed, or `asked` says so of the step; it may end the round there,
 	/// or give it up.
@@ -199,16 +220,9 @@ impl FileEngine {
 		let FileStart { theta, adopted_rounds, base, residual } = start;
 		check_room(folder, self.need.delta)?;
 		self.begin(theta)?;
-		let first_index = u64::from(adopted_rounds) * u64::from(self.train.inner_steps);
-		let mut batch = vec![0; self.steps.batch_tokens()];
-		let per_sequence = self.train.seq_len as usize + 1;
 		let (mut state_roots, mut losses) = (Vec::new(), Vec::new());
 		for step in 0..self.train.inner_steps {
-			for (sequence, buffer) in (0..).zip(batch.chunks_exact_mut(per_sequence)) {
-				tokens(step, sequence, buffer).map_err(|source| FileJobError::Round(RoundError::Source { step, source }))?;
-			}
-			let (done, t) = (step + 1, u64::from(step) + 1);
-			let outcome = self.train_step(&batch, first_index + u64::from(step), t).map_err(|error| FileJobError::of_step(step, error))?;
+			let (done, outcome) = (step + 1, self.inner_step(adopted_rounds, step, &mut tokens)?);
 			losses.push(outcome.loss);
 			let commits = self.train.commits_after(done);
 			let state_root = if commits || asked(done) { Some(self.state_root(done)?) } else { None };

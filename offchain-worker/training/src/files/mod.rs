@@ -4,6 +4,7 @@
 //! [`TileFile`]s, in the tile encoding in which peers exchange them. All bits are those of [`crate::engine::Engine`] and [`crate::outer`]. Nothing as large as a
 //! vector of the model is in memory but hashes of parts of it.
 
+mod audit;
 mod checkpoint;
 mod delta;
 mod engine;
@@ -19,7 +20,7 @@ mod vector;
 pub use checkpoint::FiledCheckpoint;
 pub use engine::{FileEngine, FileRound, FileStart};
 pub use error::{FileJobError, FilesError};
-pub use need::FilesNeed;
+pub use need::{replay_bytes, steps_bytes, FilesNeed};
 pub use replay::{replay_run_in_files, InFiles};
 pub use shelf::FileShelf;
 pub use vector::{TileFile, TileWriter};

@@ -54,7 +54,7 @@ fn aggregators() -> Vec<Aggregator> {
 	]
 }
 
-fn draw(seed: u64) -> (ModelConfig, TrainConfig) {
+pub(super) fn draw(seed: u64) -> (ModelConfig, TrainConfig) {
 	let mut numbers = Numbers(seed * 31 + 5);
 	let mut below = |count| numbers.below(count);
 	let family = [Family::Llama, Family::Qwen2, Family::Qwen3][below(3) as usize];
@@ -97,7 +97,7 @@ fn draw(seed: u64) -> (ModelConfig, TrainConfig) {
 }
 
 /// Tokens of a sequence: `place` says which.
-fn fill((model, train): (&ModelConfig, &TrainConfig), place: [u32; 3], tokens: &mut [u32]) -> Result<(), Infallible> {
+pub(super) fn fill((model, train): (&ModelConfig, &TrainConfig), place: [u32; 3], tokens: &mut [u32]) -> Result<(), Infallible> {
 	let mut numbers = Numbers(place.iter().fold(99, |seed, part| seed * 1_000_003 + u64::from(*part)));
 	for (at, token) in tokens.iter_mut().enumerate() {
 		*token = numbers.below(model.vocab) | if train.masked && at % 3 == 0 { MASK } else { 0 };
@@ -105,14 +105,14 @@ fn fill((model, train): (&ModelConfig, &TrainConfig), place: [u32; 3], tokens: &
 	Ok(())
 }
 
-fn write(folder: &Path, name: &str, layout: &ParamLayout, values: &[f32]) -> TileFile {
+pub(super) fn write(folder: &Path, name: &str, layout: &ParamLayout, values: &[f32]) -> TileFile {
 	let mut writer = TileWriter::create(&folder.join(name), layout, 1).unwrap();
 	writer.write(&tiles::encode(layout, values)).unwrap();
 	writer.finish().unwrap()
 }
 
 /// As little memory as the largest part of the model takes.
-fn least((model, train): (&ModelConfig, &TrainConfig), folder: &Path) -> u64 {
+pub(super) fn least((model, train): (&ModelConfig, &TrainConfig), folder: &Path) -> u64 {
 	match FileEngine::new(model, train, 1, 0, folder).err() {
 		Some(FilesError::OutOfCore(OutOfCoreError::TooSmall { needed, .. })) => needed,
 		other => panic!("{other:?}"),
@@ -122,7 +122,7 @@ fn least((model, train): (&ModelConfig, &TrainConfig), folder: &Path) -> u64 {
 #[test]
 fn rounds_deltas_and_checkpoints_of_random_models_in_files_have_the_bits_of_those_in_memory() {
 	let mut spans = Vec::new();
-	for seed in 0..24 {
+	for seed in 0..16 {
 		let (model, train) = draw(seed);
 		let on = (&model, &train);
 		let folder = tempfile::tempdir().unwrap();
@@ -252,7 +252,7 @@ fn outer_steps_of_many_segments_have_the_same_bits_with_any_number_of_them_in_me
 			behind.extend(train.weighs_steps().then_some(2 + number as u32 % 2 * 2));
 		}
 		let expected = apply_outer(&engine, &genesis, &Included { deltas, inner_steps: behind.clone() }).unwrap();
-		for segments in [0, 1, 2, 64] {
+		for segments in [0, 2, 64] {
 			let found = files.outer_step_in(segments, &filed, (&sent, &behind), &folder.path().join("next")).unwrap();
 			assert_eq!(found.header, expected.header, "{aggregator:?}, {segments} segments");
 		}
