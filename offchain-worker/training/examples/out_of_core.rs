@@ -3,6 +3,7 @@
 //! `cargo run --release -p neuroshard-training --example out_of_core -- FOLDER LAYERS STEPS THREADS`: a model of 384 numbers a row, with batches of 8 sequences of
 //! 256 tokens. Each line is measured in a process of its own, which ends with the same state roots or the measurement fails. The files are in FOLDER.
 
+use neuroshard_compute::exec::OutOfCoreError;
 use neuroshard_graph::{Hash, ModelConfig, TrainConfig};
 use neuroshard_training::{
 	checkpoint::Checkpoint,
@@ -10,7 +11,6 @@ use neuroshard_training::{
 	files::{FileEngine, FiledCheckpoint, FilesError},
 	presets,
 };
-use neuroshard_compute::exec::OutOfCoreError;
 use std::{error::Error, path::Path, process::Command, time::Instant};
 
 /// Parts of the memory of steps in memory that are given, in hundredths.

@@ -422,13 +422,7 @@ fn train_provider<'a>(
 }
 
 /// The first difference between what the chain has of a provider's work and what a replay gives.
-pub(crate) fn compare(
-	round: RoundIndex,
-	account: &AccountId,
-	work: &Work,
-	expected: H256,
-	revealed: &Work,
-) -> Result<(), ReplayError> {
+pub(crate) fn compare(round: RoundIndex, account: &AccountId, work: &Work, expected: H256, revealed: &Work) -> Result<(), ReplayError> {
 	let found = work.delta_root;
 	if found != expected {
 		return Err(ReplayError::Delta { round, account: account.clone(), found, expected });

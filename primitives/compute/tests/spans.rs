@@ -5,7 +5,10 @@
 mod common;
 
 use common::{adapter, lively_theta, random_tokens, tiny_model, tiny_train, Lcg};
-use neuroshard_compute::exec::{Arena, Exec, OutOfCore, OutOfCoreError, Shelf, Shelved, SpanTrainer, StepError, StepMemory, StepOutcome, Trainer, ValidationError, Validator};
+use neuroshard_compute::exec::{
+	Arena, Exec, OutOfCore, OutOfCoreError, Shelf, Shelved, SpanTrainer, StepError, StepMemory, StepOutcome, Trainer, ValidationError,
+	Validator,
+};
 use neuroshard_graph::{
 	config::{Family, Optimizer, Products},
 	corpus::MASK,
@@ -284,7 +287,8 @@ fn twenty_random_models_out_of_core_have_the_bits_of_one_machine() {
 				let outcome = executor.train_step(&mut kept, &case.tokens(number), number.into(), u64::from(number) + 1).unwrap();
 				assert_eq!(bits(outcome), *expected, "seed {seed}, {memory} bytes, step {number}");
 			}
-			let found = [Shelved::Parameters, Shelved::FirstMoment, Shelved::SecondMoment].map(|what| executor.root(&mut kept, what).unwrap());
+			let found =
+				[Shelved::Parameters, Shelved::FirstMoment, Shelved::SecondMoment].map(|what| executor.root(&mut kept, what).unwrap());
 			assert_eq!(found, roots.map(Some), "seed {seed}, {memory} bytes");
 		}
 	}

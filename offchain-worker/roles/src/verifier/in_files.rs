@@ -134,7 +134,8 @@ impl FiledClaim {
 			if cancelled.load(Ordering::Relaxed) {
 				return Err(SourceError::Cancelled);
 			}
-			let missing = || neuroshard_data::DataError::Invalid(format!("no window is drawn for sequence {sequence} of inner step {step}"));
+			let missing =
+				|| neuroshard_data::DataError::Invalid(format!("no window is drawn for sequence {sequence} of inner step {step}"));
 			Ok(loader.read(window(step, sequence).ok_or_else(missing)?, tokens)?)
 		};
 		let folder = engine.folder().to_path_buf();

@@ -91,7 +91,8 @@ mod tests {
 			let filed = FiledCheckpoint::genesis(&folder.path().join("checkpoint"), 3, &model, &train, 1).unwrap();
 			let read = |step: u32, sequence: u32, tokens: &mut [u32]| fill(on, [5, step, sequence], tokens);
 			// Behind a round that has left a residual.
-			let first = files.run_round(FileStart::new(&filed.params, 0), folder.path(), read, |_| false, |_| ControlFlow::Continue(())).unwrap();
+			let first =
+				files.run_round(FileStart::new(&filed.params, 0), folder.path(), read, |_| false, |_| ControlFlow::Continue(())).unwrap();
 			let residual = first.residual.as_ref();
 			let start = FileStart { residual, ..FileStart::new(&filed.params, 1) };
 			let honest = files.run_round(start, folder.path(), read, |_| false, |_| ControlFlow::Continue(())).unwrap().work;

@@ -91,7 +91,8 @@ impl FileEngine {
 			}
 			self.exec.delta(&mut arena[..], &base.piece(&piece)?, 0..len, decay.map(F32::get), len..2 * len);
 			let x = &mut arena[len..];
-			let numbers = code.map(|code| encode_vector(code, &self.exec, &piece.tiling(), x).map(|numbers| (code, numbers))).transpose()?;
+			let numbers =
+				code.map(|code| encode_vector(code, &self.exec, &piece.tiling(), x).map(|numbers| (code, numbers))).transpose()?;
 			if !x.iter().all(|value| value.is_finite()) {
 				return Err(CodeError::Value.into());
 			}

@@ -178,12 +178,7 @@ impl FileEngine {
 	///
 	/// # Errors
 	/// As there.
-	pub fn train_step(
-		&mut self,
-		tokens: &[u32],
-		schedule_index: u64,
-		t: u64,
-	) -> Result<StepOutcome, OutOfCoreError> {
+	pub fn train_step(&mut self, tokens: &[u32], schedule_index: u64, t: u64) -> Result<StepOutcome, OutOfCoreError> {
 		self.steps.train_step(&mut self.shelf, tokens, schedule_index, t)
 	}
 

@@ -273,7 +273,12 @@ impl Replay<'_> {
 	}
 
 	/// The checkpoint of another cohort that the work of `account` started from, if it did.
-	fn started_elsewhere(&self, round: RoundIndex, record: &RoundRecord, account: &AccountId) -> Result<Option<FiledCheckpoint>, ReplayError> {
+	fn started_elsewhere(
+		&self,
+		round: RoundIndex,
+		record: &RoundRecord,
+		account: &AccountId,
+	) -> Result<Option<FiledCheckpoint>, ReplayError> {
 		let Some(bridge) = record.bridged(account) else { return Ok(None) };
 		// One that cannot be read is as good as none.
 		let found = self.kept.checkpoint(self.run, bridge.checkpoint).ok().flatten();

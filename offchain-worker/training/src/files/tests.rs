@@ -172,8 +172,7 @@ fn rounds_deltas_and_checkpoints_of_random_models_in_files_have_the_bits_of_thos
 				let expected = Trained::new(&engine, steps, outcome.state_roots, parts, outcome.losses).unwrap();
 
 				let mut found_roots = Vec::new();
-				let start =
-					FileStart { residual: filed_residuals[provider as usize].as_ref(), ..FileStart::new(&filed.params, round) };
+				let start = FileStart { residual: filed_residuals[provider as usize].as_ref(), ..FileStart::new(&filed.params, round) };
 				let found = files.run_round(
 					start,
 					folder.path(),
@@ -181,7 +180,11 @@ fn rounds_deltas_and_checkpoints_of_random_models_in_files_have_the_bits_of_thos
 					|_| true,
 					|step| {
 						found_roots.extend(step.state_root);
-						if step.step == end && end < 4 { ControlFlow::Break(Stop::Ends) } else { ControlFlow::Continue(()) }
+						if step.step == end && end < 4 {
+							ControlFlow::Break(Stop::Ends)
+						} else {
+							ControlFlow::Continue(())
+						}
 					},
 				);
 				let found = found.unwrap();
@@ -238,9 +241,7 @@ fn outer_steps_of_many_segments_have_the_same_bits_with_any_number_of_them_in_me
 		let genesis = Checkpoint::genesis(3, &model, &train, 1).unwrap();
 		let filed = FiledCheckpoint::genesis(&folder.path().join("first"), 3, &model, &train, 1).unwrap();
 		let mut numbers = Numbers(seed);
-		let vector = |numbers: &mut Numbers| -> Vec<f32> {
-			(0..layout.len()).map(|_| numbers.below(2_001) as f32 / 1e5 - 0.01).collect()
-		};
+		let vector = |numbers: &mut Numbers| -> Vec<f32> { (0..layout.len()).map(|_| numbers.below(2_001) as f32 / 1e5 - 0.01).collect() };
 		let (mut deltas, mut sent, mut behind) = (Vec::new(), Vec::new(), Vec::new());
 		for number in 0..5 {
 			let delta = vector(&mut numbers);

@@ -43,7 +43,8 @@ pub(super) fn pieces(layout: &ParamLayout) -> Vec<Piece> {
 	for tensor in layout.tensors() {
 		let rows = (PIECE / tensor.cols.max(1) / TILE).max(1) * TILE;
 		for top in (0..tensor.rows).step_by(rows) {
-			let part = ParamTensor { rows: rows.min(tensor.rows - top), cols: tensor.cols, offset: 0, name: String::new(), kind: tensor.kind };
+			let part =
+				ParamTensor { rows: rows.min(tensor.rows - top), cols: tensor.cols, offset: 0, name: String::new(), kind: tensor.kind };
 			let (first, tiles) = (tensor.offset + top * tensor.cols, tile_count(part.rows, part.cols));
 			pieces.push(Piece { elements: first..first + part.len(), tiles: tile..tile + tiles, tensor: part });
 			tile += tiles;

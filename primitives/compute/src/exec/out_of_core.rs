@@ -5,8 +5,8 @@
 
 mod held_out;
 
-use held_out::HeldOut;
 use super::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
+use held_out::HeldOut;
 use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
 	cover::merge,
