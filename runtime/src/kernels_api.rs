@@ -74,7 +74,7 @@ impl Game {
 			&Claim::Work { dataset, shards, tokens_per_shard, steps, base, .. } => {
 				let base = base.map(|(checkpoint, round)| Base { checkpoint, round });
 				let corpus = Corpus { root: dataset, shards, tokens_per_shard, width: TokenWidth::of(self.model.vocab, self.train.masked) };
-				Subject::Work { corpus, window: &window, steps, base }
+				Subject::Work { corpus, window: &window, steps, base, quorum: None }
 			}
 			Claim::Checkpoint { deltas, inner_steps, claimed } => Subject::Checkpoint { deltas, inner_steps, claimed: *claimed },
 			Claim::Answer(receipt, tokens) => Subject::Answer(receipt.claimed(tokens)),

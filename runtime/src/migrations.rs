@@ -5,7 +5,7 @@ use frame_support::{
 	ensure,
 	traits::{Get, OnRuntimeUpgrade},
 };
-use neuroshard_graph::config::ARITHMETIC_VERSION;
+use neuroshard_graph::config::{ARITHMETIC_VERSION, OLDEST_ARITHMETIC};
 use sp_runtime::TryRuntimeError;
 
 /// All of them, in the order in which they are applied.
@@ -33,15 +33,15 @@ impl OnRuntimeUpgrade for KeepsArithmetic {
 /// Checks that this runtime computes as all runs do that are live, or of which something may still be disputed.
 ///
 /// # Errors
-/// If there is a run of another arithmetic version: nobody could be judged about it.
+/// If there is a run of an arithmetic version that it does not have: nobody could be judged about it.
 pub fn keeps_arithmetic() -> Result<(), TryRuntimeError> {
 	let history = <Runtime as pallet_neuro_training::Config>::HistoryPeriod::get();
 	let now = frame_system::Pallet::<Runtime>::block_number();
 	for run in pallet_neuro_training::Runs::<Runtime>::iter_values() {
 		let needed = run.finished_at.is_none_or(|end| now < end.saturating_add(history));
 		ensure!(
-			!needed || run.config.train.arithmetic_version == ARITHMETIC_VERSION,
-			"a run that is not over has another arithmetic version"
+			!needed || (OLDEST_ARITHMETIC..=ARITHMETIC_VERSION).contains(&run.config.train.arithmetic_version),
+			"a run that is not over has an arithmetic version that this runtime does not have"
 		);
 	}
 	Ok(())

@@ -111,6 +111,7 @@ fn kind(action: &Move) -> &'static str {
 		Move::Read { .. } => "read",
 		Move::Choice { .. } => "choice",
 		Move::Aggregate { .. } => "aggregate",
+		Move::Records(_) | Move::Record { .. } | Move::SpanNodes(_) => "of a quorum",
 	}
 }
 
@@ -178,6 +179,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 			window: &|step, sequence| Some(window(step, sequence)),
 			steps: inner_steps,
 			base: None,
+			quorum: None,
 		},
 	};
 	let interval = step / commit_interval;

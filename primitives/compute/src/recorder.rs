@@ -6,7 +6,7 @@ use neuroshard_graph::{
 	cell::{Address, Cell},
 	corpus::Corpus,
 	graph::TensorId,
-	merkle::{prove, Hash},
+	merkle::{merkle_root, prove, Hash},
 	resume::{Leaves, Malformed, Tile, NUMBERS},
 	tiles::{bytes_of, leaf_hash, LEAF_BYTES, QUARTER_BYTES},
 	witness::{row_tile, Tokens},
@@ -153,6 +153,16 @@ impl Recorder<'_> {
 			(1, vector) => trace.vector_hashes(vector),
 			(_, result) => trace.result_hashes(result),
 		});
+		if let Address::Vector { vector, leaf, leaves } = address {
+			let [low, high] = trace.plan().vector_way(vector, leaf, leaves).ok_or(Malformed)?;
+			let subtrees = trace.plan().cover(vector).map_or_else(|| vec![list.as_slice()], |cover| cover.parts(list));
+			let those = subtrees.get(high.1 as usize).ok_or(Malformed)?;
+			let mut proof = prove(those, low.1).ok_or(Malformed)?;
+			let roots: Vec<Hash> = subtrees.iter().map(|subtree| merkle_root(subtree)).collect();
+			proof.extend(prove(&roots, high.1).ok_or(Malformed)?);
+			self.write(&proof);
+			return Ok(());
+		}
 		let proof = prove(list, leaf).ok_or(Malformed)?;
 		self.write(&proof);
 		if let Address::Node { node, .. } = address {

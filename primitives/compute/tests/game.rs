@@ -161,7 +161,7 @@ impl Round {
 			train: &self.train,
 			round: ADOPTED,
 			start: self.start,
-			subject: Subject::Work { corpus, window: &window_of, steps: self.steps, base: self.base() },
+			subject: Subject::Work { corpus, window: &window_of, steps: self.steps, base: self.base(), quorum: None },
 		}
 	}
 

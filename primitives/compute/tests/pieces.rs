@@ -93,7 +93,7 @@ fn check((trace, trainer, arena): &(Trace, Trainer, Arena)) -> BTreeSet<String> 
 #[test]
 fn of_a_step_with_grouped_heads_a_tied_head_and_small_heads() {
 	let ops = check_step(&tiny_model(), &tiny_train());
-	assert_eq!(ops.len(), 31, "{ops:?}");
+	assert_eq!(ops.len(), 32, "{ops:?}");
 }
 
 #[test]

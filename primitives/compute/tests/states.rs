@@ -85,7 +85,7 @@ fn a_kept_state_saves_the_steps_before_it_and_those_of_other_intervals() {
 		train: &train,
 		round: 0,
 		start,
-		subject: Subject::Work { corpus, window: &|_, _| None, steps: train.inner_steps, base: None },
+		subject: Subject::Work { corpus, window: &|_, _| None, steps: train.inner_steps, base: None, quorum: None },
 	};
 	let roots: Vec<_> = story().roots(0, 12).unwrap();
 	for step in 3..6 {

@@ -1,6 +1,6 @@
 //! Parts of a Merkle tree: the subtrees whose leaves make up some ranges of them, and how they come together.
 
-use crate::merkle::{merkle_root, parent, Hash};
+use crate::merkle::{merkle_root, parent, uniform_root, Hash};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -54,18 +54,61 @@ impl Cover {
 		&self.subtrees
 	}
 
-	/// Roots of the subtrees, of the hashes of their leaves one after the other.
-	///
-	/// # Panics
-	/// If there are fewer hashes than leaves.
-	pub fn roots(&self, hashes: &[Hash]) -> Vec<Hash> {
+	/// Leaves of all subtrees together.
+	pub fn len(&self) -> u32 {
+		self.subtrees.iter().fold(0, |sum, subtree| sum.saturating_add(subtree.leaves))
+	}
+
+	/// Leaves of the whole tree.
+	pub fn all(&self) -> u32 {
+		self.leaves
+	}
+
+	/// Whether there is no subtree.
+	pub fn is_empty(&self) -> bool {
+		self.subtrees.is_empty()
+	}
+
+	/// The subtree that leaf `leaf` is in, counted through all subtrees: its number, and the first of its leaves counted likewise.
+	pub fn locate(&self, leaf: u32) -> Option<(u32, u32, Subtree)> {
+		let mut first = 0u32;
+		for (number, subtree) in (0u32..).zip(&self.subtrees) {
+			let end = first.checked_add(subtree.leaves)?;
+			if leaf < end {
+				return Some((number, first, *subtree));
+			}
+			first = end;
+		}
+		None
+	}
+
+	/// Number `number` of the subtrees: the first of its leaves counted through all of them, and how many it has.
+	pub fn part(&self, number: u32) -> Option<(u32, u32)> {
+		let number = usize::try_from(number).ok()?;
+		let subtree = self.subtrees.get(number)?;
+		let before = self.subtrees.iter().take(number).try_fold(0u32, |sum, subtree| sum.checked_add(subtree.leaves))?;
+		Some((before, subtree.leaves))
+	}
+
+	/// Roots of the subtrees where all leaves are equal.
+	pub fn uniform(&self, leaf: Hash) -> Vec<Hash> {
+		self.subtrees.iter().map(|subtree| uniform_root(leaf, subtree.leaves)).collect()
+	}
+
+	/// What the subtrees have of the hashes of their leaves one after the other; less where there are fewer.
+	pub fn parts<'a>(&self, hashes: &'a [Hash]) -> Vec<&'a [Hash]> {
 		let mut rest = hashes;
-		let mut root = |subtree: &Subtree| {
-			let (those, after) = rest.split_at(usize::try_from(subtree.leaves).unwrap_or(usize::MAX));
+		let mut part = |subtree: &Subtree| {
+			let (those, after) = rest.split_at(usize::try_from(subtree.leaves).unwrap_or(usize::MAX).min(rest.len()));
 			rest = after;
-			merkle_root(those)
+			those
 		};
-		self.subtrees.iter().map(&mut root).collect()
+		self.subtrees.iter().map(&mut part).collect()
+	}
+
+	/// Roots of the subtrees, of the hashes of their leaves one after the other.
+	pub fn roots(&self, hashes: &[Hash]) -> Vec<Hash> {
+		self.parts(hashes).into_iter().map(merkle_root).collect()
 	}
 }
 

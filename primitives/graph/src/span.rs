@@ -12,7 +12,7 @@ use crate::{
 	layout::{trained_parts, ParamLayout},
 	cover::Cover,
 	merkle::Hash,
-	tiles,
+	tiles as of_tiles,
 };
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -134,7 +134,7 @@ impl Held {
 		for part in trained_parts(model, adapter)? {
 			let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
 			let (rows, cols) = (size(part.rows)?, size(part.cols)?);
-			let count = u32::try_from(tiles::tile_count(rows, cols)).map_err(|_| ConfigError::TooLarge)?;
+			let count = u32::try_from(of_tiles::tile_count(rows, cols)).map_err(|_| ConfigError::TooLarge)?;
 			let len = rows.checked_mul(cols).ok_or(ConfigError::TooLarge)?;
 			let end = (elements.checked_add(len).ok_or(ConfigError::TooLarge)?, tiles.checked_add(count).ok_or(ConfigError::TooLarge)?);
 			if span.has(model, part.unit(model.layers)) {
@@ -179,7 +179,7 @@ impl Held {
 	/// # Panics
 	/// If `own` is shorter than the layout.
 	pub fn roots(&self, own: &[f32], threads: usize) -> Vec<Hash> {
-		self.cover().roots(&tiles::tile_hashes(&self.layout, own, threads))
+		self.cover().roots(&of_tiles::tile_hashes(&self.layout, own, threads))
 	}
 }
 
@@ -207,12 +207,76 @@ pub fn cut(model: &ModelConfig, counts: &[u32]) -> Result<Vec<Span>, CutError> {
 	Ok(spans)
 }
 
+/// Where something passes from a unit to the next one, or back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub enum Seam {
+	/// The rows that unit `.0` is given by the one before it.
+	Rows(u32),
+	/// The gradient of the rows that unit `.0` is given, which it gives back.
+	Gradient(u32),
+}
+
+/// What a span is given in a step, in the order of [`crate::plan::Seams::given`] but for the sums. `adapter`: whether an adapter is trained, not the model.
+pub fn given(model: &ModelConfig, adapter: bool, span: Span) -> Vec<Seam> {
+	let rows = span.ranges(model).filter(|units| units.start > 0).map(|units| Seam::Rows(units.start));
+	let asked = span.ranges(model).filter(|range| range.end < units(model) && is_asked(range.end, adapter));
+	rows.chain(asked.map(|range| Seam::Gradient(range.end))).collect()
+}
+
+/// What a span gives in a step, in the order of [`crate::plan::Seams::results`] but for the sums.
+pub fn gave(model: &ModelConfig, adapter: bool, span: Span) -> Vec<Seam> {
+	let rows = span.ranges(model).filter(|range| range.end < units(model)).map(|range| Seam::Rows(range.end));
+	let asked = span.ranges(model).filter(|units| is_asked(units.start, adapter));
+	rows.chain(asked.map(|units| Seam::Gradient(units.start))).collect()
+}
+
+/// Whether anybody asks for the gradient of the rows that a unit is given: of an adapter, who has the embedding does not.
+const fn is_asked(unit: u32, adapter: bool) -> bool {
+	unit > if adapter { 1 } else { 0 }
+}
+
+/// Sums of squares of gradients of a step: one for each unit that is trained, with an adapter each layer.
+pub const fn sums(model: &ModelConfig, adapter: bool) -> u32 {
+	if adapter {
+		model.layers
+	} else {
+		units(model)
+	}
+}
+
+/// Places of the span's units that are trained among these sums, ascending.
+pub fn trained_units(model: &ModelConfig, adapter: bool, span: Span) -> Vec<u32> {
+	let all = sums(model, adapter);
+	let first = if adapter { 1 } else { 0 };
+	span.ranges(model).flatten().filter_map(|unit| unit.checked_sub(first)).filter(|&place| place < all).collect()
+}
+
+/// The subtrees of the tree of a vector in parameter layout, of `model` or of `adapter` beside it, that `span` has: [`Held::cover`] without the rest.
+///
+/// # Errors
+/// As [`Held::new`].
+pub fn tiles(model: &ModelConfig, adapter: Option<Adapter>, span: Span) -> Result<Cover, ConfigError> {
+	if !span.is_of(model) {
+		return Err(ConfigError::Dimension);
+	}
+	let (mut all, mut own) = (0u32, Vec::<Range<u32>>::new());
+	for part in trained_parts(model, adapter)? {
+		let count = part.rows.div_ceil(32).checked_mul(part.cols.div_ceil(32)).ok_or(ConfigError::TooLarge)?;
+		let end = all.checked_add(count).ok_or(ConfigError::TooLarge)?;
+		if span.has(model, part.unit(model.layers)) {
+			extend(&mut own, all..end);
+		}
+		all = end;
+	}
+	Ok(Cover::new(all, own))
+}
+
 /// Hashes of the tiles of rows that go from span to span, or of their gradients: `rows` of so many numbers each. A list of them is that of the rows of all
 /// micro-batches one after the other, each of which is a multiple of 32 rows.
 pub fn row_tiles(rows: &[f32], width: usize) -> Vec<Hash> {
 	let count = rows.len().checked_div(width).unwrap_or_default();
-	let across = width.div_ceil(tiles::TILE);
-	let mut hashes = vec![Hash::default(); count.div_ceil(tiles::TILE) * across];
-	tiles::hash_written(0, &mut hashes, |tile, leaf| tiles::write_tile(rows, [count, width], tile / across, tile % across, leaf));
+	let across = width.div_ceil(of_tiles::TILE);
+	let mut hashes = vec![Hash::default(); count.div_ceil(of_tiles::TILE) * across];
+	of_tiles::hash_written(0, &mut hashes, |tile, leaf| of_tiles::write_tile(rows, [count, width], tile / across, tile % across, leaf));
 	hashes
 }

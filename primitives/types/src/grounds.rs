@@ -71,7 +71,7 @@ impl Grounds {
 				let (model, train) = (&claim.config.model, &claim.config.train);
 				let window = claim.windows();
 				let base = claim.base.map(|base| Base { checkpoint: base.checkpoint.0, round: base.round });
-				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps, base };
+				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps, base, quorum: None };
 				rule(&Setting { model, train, round: claim.start_round, start: claim.start.0, subject })
 			}
 			Self::Attestation { config, first_round, start, deltas, inner_steps, claimed } => {

@@ -207,7 +207,7 @@ fn an_upgrade_has_to_keep_the_arithmetic_of_runs_until_nothing_of_them_can_be_di
 		let change = |finished_at| {
 			Runs::<Runtime>::mutate(0, |run| {
 				let run = run.as_mut().expect("a run");
-				run.config.train.arithmetic_version = 2;
+				run.config.train.arithmetic_version = 3;
 				run.finished_at = finished_at;
 			});
 		};

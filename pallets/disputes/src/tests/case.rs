@@ -157,7 +157,7 @@ impl Round {
 
 	fn setting(&'static self) -> Setting<'static> {
 		let window: &'static dyn Fn(u32, u32) -> Option<Window> = &|step, sequence| window_of(&round().train, step, sequence);
-		let subject = Subject::Work { corpus: self.corpus(), window, steps: self.train.inner_steps, base: None };
+		let subject = Subject::Work { corpus: self.corpus(), window, steps: self.train.inner_steps, base: None, quorum: None };
 		Setting { model: &self.model, train: &self.train, round: ROUND, start: self.start, subject }
 	}
 

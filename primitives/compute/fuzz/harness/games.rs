@@ -153,6 +153,8 @@ impl World {
 			Job::Delta => Some(&self.delta),
 			Job::Outer(step) => self.outer.get(step as usize),
 			Job::Read => Some(&self.read),
+			// Nobody's work is a quorum's here.
+			Job::Span { .. } => None,
 		}
 	}
 }
@@ -227,6 +229,7 @@ fn challenge(world: &World, source: &mut Source, position: &Position, posted: &[
 				Site::Delta { .. } | Site::Code { .. } => (Job::Delta, 0),
 				Site::Outer { step, .. } | Site::Aggregate { step, .. } => (Job::Outer(step), step),
 				Site::Read { .. } => (Job::Read, 0),
+				Site::Span { member, step, .. } => (Job::Span { member, step }, step),
 			};
 			let traced = world.traced(job)?;
 			let cell = target.cell(traced.trace.plan(), leaf)?;
@@ -263,7 +266,7 @@ pub fn run(source: &mut Source) {
 	let (world, which) = (World::get(which > 2), which % 3);
 	let window = window_of;
 	let subject = match which {
-		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps, base: None },
+		0 => Subject::Work { corpus: world.text.corpus(), window: &window, steps: world.train.inner_steps, base: None, quorum: None },
 		1 => Subject::Checkpoint { deltas: &world.deltas, inner_steps: &[], claimed: world.roots[1][1] },
 		_ => Subject::Answer(world.claim()),
 	};

@@ -24,7 +24,7 @@ pub fn run(source: &mut Source) {
 	};
 	let deltas: Vec<Vec<Hash>> = (0..source.below(4)).map(|_| vec![[source.byte(); 32]; source.below(129) as usize]).collect();
 	let subject = match source.once_in(2) {
-		false => Subject::Work { corpus, window: &window, steps: train.inner_steps, base: None },
+		false => Subject::Work { corpus, window: &window, steps: train.inner_steps, base: None, quorum: None },
 		true => Subject::Checkpoint { deltas: &deltas, inner_steps: &[], claimed: [source.byte(); 32] },
 	};
 	let setting = Setting { model: &model, train: &train, round, start, subject };

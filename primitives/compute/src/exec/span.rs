@@ -91,6 +91,11 @@ impl<B: Backend> SpanTrainer<B> {
 		self.runner.batch_tokens() / (self.train.seq_len as usize + 1) * self.train.seq_len as usize / self.part
 	}
 
+	/// Tokens of a micro-batch.
+	pub fn micro_tokens(&self) -> usize {
+		self.part
+	}
+
 	/// Tokens of a batch: `batch * (seq_len + 1)`, each sequence with the token that follows it.
 	pub fn batch_tokens(&self) -> usize {
 		self.runner.batch_tokens()

@@ -5,6 +5,7 @@
 
 mod answer;
 mod checkpoint;
+mod span;
 mod story;
 mod work;
 
@@ -15,13 +16,15 @@ use crate::{
 pub use answer::AnswerStory;
 pub use checkpoint::CheckpointStory;
 use neuroshard_graph::{
-	game::{Contents, Entry, Move, Position, Setting, Side, Site, Subject, Target},
+	game::{subtrees, Contents, Entry, Move, Part, Position, Setting, Side, Site, SpanNodes, Subject, Target},
 	merkle::{level, prove, Hash},
 	resume::Malformed,
 	tiles::{bytes_of, leaf_hash},
 	witness::Tokens,
 };
-pub use story::{Job, Story, Traced};
+pub use span::{GaveStep, GivenStep, QuorumStory, SpanStory};
+pub use story::{Job, PickedRecord, Story, Traced};
+use span::pick_state;
 pub use work::{States, WorkStart, WorkStory};
 
 /// Why a player has no move.
@@ -146,10 +149,9 @@ impl<'a, S: Story> Player<'a, S> {
 				let row = self.row(index)?;
 				Move::Hashes(row_hashes(&self.story.trace(Job::Read)?.trace, row)?)
 			}
-			Position::Hashes { site, target, first, count, .. } => {
-				let hashes = self.hashes(&site, target, first, count)?;
-				Move::Hashes(level(&hashes, position.height()))
-			}
+			Position::Hashes { site, target, first, count, .. } => Move::Hashes(self.entries(position, &site, target, (first, count))?),
+			Position::SpanSteps(stand) => Move::Steps(self.story.span_states(&stand)?),
+			Position::SpanNodes(stand) => Move::SpanNodes(self.story.span_nodes(&stand)?),
 			Position::States { site, target, leaf, .. } => {
 				let trace = &self.story.trace(Job::of(&site))?.trace;
 				let cell = target.cell(trace.plan(), leaf).ok_or(PlayError::Position)?;
@@ -168,16 +170,39 @@ impl<'a, S: Story> Player<'a, S> {
 				let Traced { trace, nodes } = self.story.trace(Job::of(&site))?;
 				let differs = first_difference(nodes, posted);
 				let diverged = trace.diverged_node();
-				match [differs, diverged].into_iter().flatten().min() {
+				// Behind what a member gave it may have gone on from what others gave it afterwards, which is not agreed on.
+				let end = match site {
+					Site::Span { out: Some(out), .. } => trace.plan().nodes_up_to(out).ok_or(PlayError::Position)?,
+					_ => u32::MAX,
+				};
+				match [differs, diverged].into_iter().flatten().filter(|&node| node < end).min() {
 					Some(index) => Move::Node { index, root: entry(posted, index)? },
-					None => pick_vector(trace, &results)?,
+					None => match site {
+						Site::Span { out: Some(out), .. } => {
+							let own = trace.all_result_roots().get(out as usize).ok_or(PlayError::Position)?;
+							let [claimed, ..] = results;
+							if *own == claimed {
+								return Err(PlayError::Nothing);
+							}
+							Move::Vector(out)
+						}
+						_ => pick_vector(trace, &results)?,
+					},
 				}
+			}
+			Position::PickRecord { first, count, .. } => self.pick_record(defence, (first, count))?,
+			Position::PickSpanStep { stand, .. } => {
+				let own = self.story.span_states(&stand)?;
+				let index = pick_state(&stand, &own, posted)?;
+				let before = index.checked_sub(1).map(|before| entry(posted, before)).transpose()?;
+				let after = if index < stand.states() { entry(posted, index)? } else { Entry::default() };
+				Move::Step { index, before, after }
 			}
 			Position::PickVector { site, results } => pick_vector(&self.story.trace(Job::of(&site))?.trace, &results)?,
 			Position::PickRead { index, .. } => self.pick_read(index, posted)?,
 			Position::PickRow { index, .. } => self.pick_row(index, posted)?,
 			Position::PickHash { site, target, first, count, .. } => {
-				let own = level(&self.hashes(&site, target, first, count)?, position.height());
+				let own = self.entries(position, &site, target, (first, count))?;
 				let index = first_difference(&own, posted).ok_or(PlayError::Nothing)?;
 				Move::Hash { index, entry: entry(posted, index)? }
 			}
@@ -185,6 +210,7 @@ impl<'a, S: Story> Player<'a, S> {
 				// What was agreed on are the nodes that were posted: the own ones differ from the disputed one on.
 				let nodes = defence.iter().rev().find_map(|action| match action {
 					Move::Nodes { nodes, .. } | Move::Read { nodes, .. } | Move::Aggregate { nodes, .. } => Some(nodes.as_slice()),
+					Move::SpanNodes(SpanNodes { nodes, .. }) => Some(nodes.as_slice()),
 					_ => None,
 				});
 				self.pick_piece(&site, (target, leaf, tile), posted, nodes.unwrap_or(&[]))?
@@ -244,6 +270,31 @@ impl<'a, S: Story> Player<'a, S> {
 		}
 	}
 
+	/// Own entries of the list that a position asks for.
+	fn entries(
+		&mut self,
+		position: &Position,
+		site: &Site,
+		target: Target,
+		(first, count): (u32, u32),
+	) -> Result<Vec<Hash>, PlayError<S::Error>> {
+		let hashes = self.hashes(site, target, first, count)?;
+		let plan = self.story.trace(Job::of(site))?.trace.plan();
+		Ok(match subtrees(plan, target, first, count) {
+			Some(cover) => cover.roots(&hashes),
+			None => level(&hashes, position.height()),
+		})
+	}
+
+	/// The first record with something false in it.
+	fn pick_record(&mut self, defence: &[Move], interval: (u32, u32)) -> Result<Move, PlayError<S::Error>> {
+		let Some(Move::Records(records)) = defence.last() else { return Err(PlayError::Position) };
+		let parts = records.parts(&self.setting, interval).map_err(|_| PlayError::Position)?;
+		let PickedRecord { member, part, step, out } = self.story.pick_record(records, &parts)?;
+		let hashes: Vec<Hash> = parts.iter().map(Part::hash).collect();
+		Ok(Move::Record { member, part, proof: prove(&hashes, member).ok_or(PlayError::Position)?, step, out })
+	}
+
 	/// Own hashes of the tiles `first..first + count` of what `target` names.
 	fn hashes(&mut self, site: &Site, target: Target, first: u32, count: u32) -> Result<Vec<Hash>, PlayError<S::Error>> {
 		let trace = &self.story.trace(Job::of(site))?.trace;
@@ -286,7 +337,7 @@ impl<'a, S: Story> Player<'a, S> {
 			let text = text.as_ref().ok_or(PlayError::Position)?.each_ref().map(Vec::as_slice);
 			return Ok(Move::Piece { piece, before, after, witness: record_reading(trace, agreed, text, cell, piece)? });
 		}
-		let step = if let Site::Step { step, .. } = site { *step } else { 0 };
+		let step = if let Site::Step { step, .. } | Site::Span { step, .. } = site { *step } else { 0 };
 		let window = subject.windows(step);
 		let tokens = match (subject, library) {
 			(Subject::Work { corpus, .. }, Some(library)) => Some((Tokens { corpus, window: &window }, library)),

@@ -3,7 +3,7 @@
 use super::PlayError;
 use crate::trace::Trace;
 use neuroshard_graph::{
-	game::{Contents, Site},
+	game::{Contents, Part, Records, Site, SpanNodes, Stand},
 	merkle::Hash,
 };
 
@@ -18,6 +18,13 @@ pub enum Job {
 	Outer(u32),
 	/// Reading the text of an answer.
 	Read,
+	/// A member's part of an inner step.
+	Span {
+		/// The member.
+		member: u32,
+		/// The step, from 0 in the round.
+		step: u32,
+	},
 }
 
 impl Job {
@@ -28,6 +35,7 @@ impl Job {
 			Site::Delta { .. } | Site::Code { .. } => Self::Delta,
 			Site::Outer { step, .. } | Site::Aggregate { step, .. } => Self::Outer(step),
 			Site::Read { .. } => Self::Read,
+			Site::Span { member, step, .. } => Self::Span { member, step },
 		}
 	}
 }
@@ -46,6 +54,19 @@ impl Traced {
 		let nodes = trace.node_roots();
 		Self { trace, nodes }
 	}
+}
+
+/// What a challenger picks of the records of a quorum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PickedRecord {
+	/// Whose record.
+	pub member: u32,
+	/// Its part.
+	pub part: Part,
+	/// The step, counted from the interval's first.
+	pub step: u32,
+	/// The result that is false; `None` for the state after the interval.
+	pub out: Option<u32>,
 }
 
 /// The source of a player's moves: what comes out of the claim's start.
@@ -83,6 +104,30 @@ pub trait Story {
 	/// [`PlayError::Source`] or [`PlayError::Trace`].
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>>;
 
+	/// A member's part of the state after each step up to the disputed one.
+	///
+	/// # Errors
+	/// [`PlayError::Position`] for work of one machine.
+	fn span_states(&mut self, _: &Stand) -> Result<Vec<Hash>, PlayError<Self::Error>> {
+		Err(PlayError::Position)
+	}
+
+	/// A member's part of the disputed step.
+	///
+	/// # Errors
+	/// [`PlayError::Position`] for work of one machine.
+	fn span_nodes(&mut self, _: &Stand) -> Result<SpanNodes, PlayError<Self::Error>> {
+		Err(PlayError::Position)
+	}
+
+	/// The first thing that is false in what members have signed, of which these are the parts.
+	///
+	/// # Errors
+	/// [`PlayError::Position`] for work of one machine, [`PlayError::Nothing`] if all of it is right.
+	fn pick_record(&mut self, _: &Records, _: &[Part]) -> Result<PickedRecord, PlayError<Self::Error>> {
+		Err(PlayError::Position)
+	}
+
 	/// All tokens of the prompt and of the answer that the claim is about; `None` if it is about none.
 	fn text(&self) -> Option<[&[u32]; 2]> {
 		None
@@ -102,6 +147,18 @@ impl<S: Story + ?Sized> Story for &mut S {
 
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<Self::Error>> {
 		(**self).trace(job)
+	}
+
+	fn span_states(&mut self, stand: &Stand) -> Result<Vec<Hash>, PlayError<Self::Error>> {
+		(**self).span_states(stand)
+	}
+
+	fn span_nodes(&mut self, stand: &Stand) -> Result<SpanNodes, PlayError<Self::Error>> {
+		(**self).span_nodes(stand)
+	}
+
+	fn pick_record(&mut self, records: &Records, parts: &[Part]) -> Result<PickedRecord, PlayError<Self::Error>> {
+		(**self).pick_record(records, parts)
 	}
 
 	fn text(&self) -> Option<[&[u32]; 2]> {

@@ -439,7 +439,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> Story for WorkStory<R> 
 					let mistake = self.mistake.filter(|mistake| mistake.step == self.steps);
 					Trace::of_delta(&self.exec, &self.model, &self.train, ends, self.residual.as_deref(), mistake)?
 				}
-				Job::Delta | Job::Outer(_) | Job::Read => return Err(PlayError::Position),
+				Job::Delta | Job::Outer(_) | Job::Read | Job::Span { .. } => return Err(PlayError::Position),
 			};
 			self.traced = Some((job, Traced::new(trace)));
 		}

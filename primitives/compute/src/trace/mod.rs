@@ -79,7 +79,7 @@ impl Trace {
 			given.push((vector, first..*end));
 		}
 		// A vector that the plan does not have ends at 0.
-		if ends.iter().zip(&vectors).any(|(&end, vector)| vector.len() != end || end == 0) {
+		if ends.iter().zip(&vectors).any(|(&end, vector)| vector.len() != end || (end == 0 && plan.seams().is_none())) {
 			return Err(ConfigError::Dimension);
 		}
 		let count = plan.tensor_count();
@@ -372,7 +372,11 @@ impl Trace {
 
 	/// Roots of the vectors that the job ends with.
 	pub fn all_result_roots(&self) -> &[Hash] {
-		let results = || (0..).zip(self.plan.results()).map(|(result, _)| merkle_root(&self.result_hashes(result)));
+		let root = |result| {
+			let hashes = self.result_hashes(result);
+			self.plan.cover(result).map_or_else(|| merkle_root(&hashes), |cover| merkle_root(&cover.roots(&hashes)))
+		};
+		let results = || (0..).zip(self.plan.results()).map(|(result, _)| root(result));
 		self.results.get_or_init(|| results().collect())
 	}
 

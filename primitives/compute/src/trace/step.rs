@@ -8,6 +8,7 @@ use neuroshard_graph::{
 	graph::{Extent, Op, Product, Stage},
 	plan::Plan,
 	resume::{muon, Parameters},
+	span::Span,
 };
 use neuroshard_kernels::{
 	scalar::{self, Lanes, RmsBackward},
@@ -110,6 +111,26 @@ impl Trace {
 	) -> Result<Self, TraceError> {
 		let vectors = vectors.iter().map(|vector| Arc::new(vector.to_vec())).collect();
 		let trace = Self::of_step(exec, model, train, vectors, tokens, (adopted_rounds, step), None)?;
+		Ok(trace.computed(Arena::default(), 0))
+	}
+
+	/// What falls to `span` of inner step `step` of a round. `vectors` are its parameters, first and second moments, of an adapter its part of the base, and
+	/// what it is given: see [`neuroshard_graph::plan::Seams::given`].
+	///
+	/// # Errors
+	/// As [`Trace::step`].
+	pub fn of_span(
+		exec: &Arc<Exec>,
+		(model, train, span): (&ModelConfig, &TrainConfig, Span),
+		vectors: Vec<Arc<Vec<f32>>>,
+		tokens: &[u32],
+		(adopted_rounds, step): (u32, u32),
+		mistake: Option<Mistake>,
+	) -> Result<Self, TraceError> {
+		let parameters = Parameters::new(model, train, adopted_rounds, step)?;
+		let batch = Batch::new(model, train.batch, &parameters, tokens)?;
+		let mut trace = Self::new(exec, Plan::span(model, train, span)?, parameters, vectors)?;
+		(trace.batch, trace.mistake) = (Some(batch), mistake.filter(|mistake| mistake.step == step));
 		Ok(trace.computed(Arena::default(), 0))
 	}
 

@@ -24,17 +24,22 @@
 
 mod moves;
 mod position;
+mod quorum;
 
 use crate::{
 	answer::Answer,
 	config::{ConfigError, ModelConfig, TrainConfig},
 	corpus::{Corpus, Window},
 	merkle::Hash,
+	span::Seam,
 	witness::WitnessError,
 };
 use alloc::vec::Vec;
-pub use moves::{Contents, Entry, Move};
-pub use position::{Anchor, Position, Site, Target};
+pub use moves::{Contents, Entry, Move, SpanNodes};
+pub use position::{subtrees, Anchor, Position, Site, Target};
+pub use quorum::{
+	state_of, sums_hash, sums_root, Part, Quorum, Record, Records, Signature, Stand, StepRecord, MAX_MEMBERS,
+};
 
 /// Most hashes of one posted list.
 pub const MAX_LIST: u32 = 16_384;
@@ -76,6 +81,8 @@ pub enum Subject<'a> {
 		steps: u32,
 		/// What the delta is the difference from, if that is another checkpoint than the one that the inner steps start from.
 		base: Option<Base>,
+		/// Who did it, if several machines did.
+		quorum: Option<Quorum<'a>>,
 	},
 	/// Outer steps.
 	Checkpoint {
@@ -210,6 +217,14 @@ pub enum GameError {
 	#[error("the settings that tokens were chosen by are out of range")]
 	#[codec(index = 10)]
 	Settings,
+	/// A record is not signed by the member whose it is said to be.
+	#[error("the record of member {0} is not signed by it")]
+	#[codec(index = 11)]
+	Signature(u32),
+	/// What one member says it gave is not what another one says it was given.
+	#[error("the records do not fit together at {0:?}: what was received there is not what was sent")]
+	#[codec(index = 12)]
+	Seam(Seam),
 }
 
 /// The first position of a game about inner steps: `state_roots` and `delta_root` are what was revealed, the roots of residuals last.
@@ -217,7 +232,7 @@ pub enum GameError {
 /// # Errors
 /// [`GameError::Place`] for an interval that the work does not have, [`GameError::OtherClaim`] for a claim about a checkpoint.
 pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, doubt: Doubt) -> Result<Position, GameError> {
-	let Subject::Work { steps, .. } = setting.subject else { return Err(GameError::OtherClaim) };
+	let Subject::Work { steps, quorum, .. } = setting.subject else { return Err(GameError::OtherClaim) };
 	let root = |number: u32| usize::try_from(number).ok().and_then(|number| state_roots.get(number)).copied().ok_or(GameError::Place);
 	let interval = setting.train.commit_interval;
 	match doubt {
@@ -239,6 +254,7 @@ pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, 
 			};
 			let end = root(number)?;
 			Ok(match count {
+				_ if quorum.is_some() => Position::Records { first, count, start, end },
 				1 => Position::Nodes { step: first, before: start, after: end },
 				_ => Position::Steps { first, count, start, end },
 			})

@@ -1,5 +1,6 @@
 //! What a side does in its turn.
 
+use super::quorum::{Part, Records, StepRecord};
 use crate::merkle::Hash;
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode};
@@ -135,6 +136,43 @@ pub enum Move {
 		/// See [`crate::witness::check_choice`].
 		witness: Vec<u8>,
 	},
+	/// Leader of a quorum: what its members have signed about the interval.
+	#[codec(index = 15)]
+	Records(Records),
+	/// Challenger: the first thing in the records that is false, and whose record it is in.
+	#[codec(index = 16)]
+	Record {
+		/// Number of the member.
+		member: u32,
+		/// Its part.
+		part: Part,
+		/// Proof of its place among the parts.
+		proof: Vec<Hash>,
+		/// The step, counted from the interval's first.
+		step: u32,
+		/// Result of the span's plan that is false in it: what the member gave, or a sum. `None` for its state after the interval, with the last step.
+		out: Option<u32>,
+	},
+	/// Member: what its part of the disputed step consists of.
+	#[codec(index = 17)]
+	SpanNodes(SpanNodes),
+}
+
+/// What a member's part of an inner step consists of.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, TypeInfo)]
+pub struct SpanNodes {
+	/// Roots over its subtrees of parameters, first and second moments before the step.
+	pub before: [Hash; 3],
+	/// The same after it; not looked at where the state after it is not disputed.
+	pub after: [Hash; 3],
+	/// What it said about the step.
+	pub record: StepRecord,
+	/// Proof that it did: see [`crate::game::Record::prove`].
+	pub proof: Vec<Hash>,
+	/// Bits of the sums of the squares of the gradients of all units.
+	pub sums: Vec<u32>,
+	/// Roots of its listed nodes.
+	pub nodes: Vec<Hash>,
 }
 
 impl Move {
@@ -143,6 +181,7 @@ impl Move {
 		match self {
 			Self::Steps(list) | Self::Checkpoints(list) | Self::Hashes(list) | Self::States(list) => list,
 			Self::Nodes { nodes: list, .. } | Self::Read { nodes: list, .. } | Self::Aggregate { nodes: list, .. } => list,
+			Self::SpanNodes(SpanNodes { nodes, .. }) => nodes,
 			_ => &[],
 		}
 	}
@@ -160,6 +199,11 @@ impl Move {
 			Self::Hash { entry: one, .. } => entry(one),
 			Self::Piece { before, after, witness, .. } => entries([before.as_ref(), after.as_ref()]) + witness.len(),
 			Self::Choice { witness, .. } => witness.len(),
+			Self::Records(records) => 64 * records.volume(),
+			Self::Record { proof, .. } => 64 * proof.len(),
+			Self::SpanNodes(SpanNodes { proof, nodes, sums, record, .. }) => {
+				64 * (nodes.len() + proof.len() + record.given.len() + record.gave.len()) + 4 * sums.len()
+			}
 		}
 	}
 }

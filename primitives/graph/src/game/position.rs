@@ -1,14 +1,19 @@
 //! Where a game stands, and what a move makes of it.
 
-use super::{Base, Contents, GameError, Move, Outcome, Ruling, Setting, Side, Subject, MAX_LIST};
+use super::{
+	quorum::{state_of, sums_hash, sums_root, Part, Quorum, Stand},
+	Base, Contents, GameError, Move, Outcome, Ruling, Setting, Side, SpanNodes, Subject, MAX_LIST,
+};
 use crate::{
 	answer::Answer,
 	cell::Cell,
 	commit::{checkpoint_root, state_root},
+	cover::Cover,
 	game::Entry,
 	merkle::{blake2_256, merkle_root, uniform_root, verify, Hash},
 	plan::Plan,
 	resume::{Job, Parameters},
+	span::Span,
 	tiles::{leaf_hash, LEAF_BYTES},
 	witness::{check, check_choice, check_row, row_tiles, Agreed, Question, Source, Tokens, Verdict},
 };
@@ -74,7 +79,27 @@ pub enum Site {
 		/// Roots of the parameters at its start and at its end, and of the residual before.
 		vectors: [Hash; 3],
 	},
+	/// What falls to a member of a quorum in an inner step.
+	Span {
+		/// Number of the member.
+		member: u32,
+		/// What it holds.
+		span: Span,
+		/// The step's number within the round, from 0.
+		step: u32,
+		/// Roots over its subtrees of parameters, first and second moments before it, and of the base of an adapter.
+		vectors: [Hash; 4],
+		/// Roots of what it is given, as far as there is that: rows and gradients, and last the sums.
+		given: [Hash; MAX_GIVEN],
+		/// Root over the roots of its listed nodes.
+		nodes: Hash,
+		/// The one result that is disputed; `None` for parameters and moments.
+		out: Option<u32>,
+	},
 }
+
+/// Most tensors that a span is given: rows and gradients of two segments, and the sums.
+const MAX_GIVEN: usize = 5;
 
 /// What a list of tile hashes belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -250,6 +275,37 @@ pub enum Position {
 		/// Root over the tiles.
 		row: Hash,
 	},
+	/// Defender: what the members of a quorum have signed about an interval.
+	Records {
+		/// First inner step of the interval.
+		first: u32,
+		/// Its steps.
+		count: u32,
+		/// Its start.
+		start: Anchor,
+		/// Its end, as it was revealed.
+		end: Hash,
+	},
+	/// Challenger: the member whose record is the first with something false, and that.
+	PickRecord {
+		/// First inner step of the interval.
+		first: u32,
+		/// Its steps.
+		count: u32,
+		/// Root over the members' parts.
+		list: Hash,
+	},
+	/// The member: its part of the state after each step up to the disputed one.
+	SpanSteps(Stand),
+	/// Challenger: one of them, or the disputed step.
+	PickSpanStep {
+		/// What is disputed.
+		stand: Stand,
+		/// Root over them.
+		list: Hash,
+	},
+	/// The member: the nodes of its part of a step.
+	SpanNodes(Stand),
 }
 
 /// Number of entries of a tree of `count` leaves at `height` above them.
@@ -308,7 +364,7 @@ fn zeros(plan: &Plan) -> Hash {
 
 impl Setting<'_> {
 	/// Root of the checkpoint that round `self.round + offset` starts from.
-	fn checkpoint(&self, contents: &[Hash; 2], offset: u32) -> Result<Hash, GameError> {
+	pub(super) fn checkpoint(&self, contents: &[Hash; 2], offset: u32) -> Result<Hash, GameError> {
 		Ok(self.checkpoint_of(contents, self.round.checked_add(offset).ok_or(GameError::Place)?))
 	}
 
@@ -327,7 +383,7 @@ impl Setting<'_> {
 	}
 
 	/// Root of the state after `steps` inner steps.
-	fn state(&self, [params, first, second]: &[Hash; 3], steps: u32) -> Hash {
+	pub(super) fn state(&self, [params, first, second]: &[Hash; 3], steps: u32) -> Hash {
 		state_root(params, first, second, steps, u64::from(steps).saturating_mul(u64::from(self.train.batch)))
 	}
 
@@ -377,6 +433,17 @@ impl Setting<'_> {
 		self.train.aggregator.robust().is_some()
 	}
 
+	/// The quorum whose work it is.
+	///
+	/// # Errors
+	/// [`GameError::OtherClaim`] for work of one machine, and other claims.
+	pub(super) fn quorum(&self) -> Result<Quorum<'_>, GameError> {
+		match self.subject {
+			Subject::Work { quorum: Some(quorum), .. } => Ok(quorum),
+			_ => Err(GameError::OtherClaim),
+		}
+	}
+
 	/// The claim about an answer.
 	fn answer(&self) -> Result<Answer<'_>, GameError> {
 		match self.subject {
@@ -403,6 +470,7 @@ impl Setting<'_> {
 	pub fn plan(&self, site: &Site) -> Result<Plan, GameError> {
 		Ok(match site {
 			Site::Step { .. } => Plan::training(self.model, self.train)?,
+			Site::Span { span, .. } => Plan::span(self.model, self.train, *span)?,
 			Site::Delta { .. } | Site::Code { .. } => Plan::delta(self.model, self.train)?,
 			Site::Outer { step, .. } | Site::Aggregate { step, .. } => {
 				let deltas = u32::try_from(self.deltas(*step)?.len()).map_err(|_| GameError::Place)?;
@@ -415,7 +483,7 @@ impl Setting<'_> {
 	/// The parameters of `site`'s operators.
 	fn parameters(&self, site: &Site) -> Result<Parameters, GameError> {
 		Ok(match site {
-			Site::Step { step, .. } => Parameters::new(self.model, self.train, self.round, *step)?,
+			Site::Step { step, .. } | Site::Span { step, .. } => Parameters::new(self.model, self.train, self.round, *step)?,
 			Site::Delta { .. } | Site::Code { .. } => Parameters::new(self.model, self.train, self.round, 0)?,
 			Site::Outer { step, .. } | Site::Aggregate { step, .. } => {
 				Parameters::outer(self.model, self.train, self.steps_behind(*step)?)?
@@ -446,21 +514,37 @@ impl Position {
 		match self {
 			Self::Steps { .. } | Self::Nodes { .. } | Self::Ends { .. } | Self::Checkpoints { .. } | Self::Outer { .. } => Side::Defender,
 			Self::Hashes { .. } | Self::States { .. } | Self::Read { .. } | Self::Row { .. } | Self::CodedEnds { .. } => Side::Defender,
+			Self::Records { .. } | Self::SpanSteps(_) | Self::SpanNodes(_) => Side::Defender,
+			Self::PickRecord { .. } | Self::PickSpanStep { .. } => Side::Challenger,
 			Self::PickStep { .. } | Self::PickNode { .. } | Self::PickCheckpoint { .. } | Self::PickVector { .. } => Side::Challenger,
 			Self::PickHash { .. } | Self::PickPiece { .. } | Self::PickRead { .. } | Self::PickRow { .. } => Side::Challenger,
 		}
 	}
 
+	/// The member of a quorum that defends here, as it signed what is disputed; `None` for the claimant itself.
+	pub fn member(&self) -> Option<u32> {
+		match self {
+			Self::SpanSteps(stand) | Self::PickSpanStep { stand, .. } | Self::SpanNodes(stand) => Some(stand.member),
+			_ => match self.site()? {
+				Site::Span { member, .. } => Some(*member),
+				_ => None,
+			},
+		}
+	}
+
+	/// The job that the dispute has come down to.
+	fn site(&self) -> Option<&Site> {
+		match self {
+			Self::PickNode { site, .. } | Self::PickVector { site, .. } | Self::PickRead { site, .. } => Some(site),
+			Self::Hashes { site, .. } | Self::PickHash { site, .. } | Self::States { site, .. } | Self::PickPiece { site, .. } => Some(site),
+			_ => None,
+		}
+	}
+
 	/// Root of the residual that the disputed delta begins with, where a game is about its code.
 	pub fn residual(&self) -> Option<Hash> {
-		let site = match self {
-			Self::CodedEnds { residual, .. } => return Some(*residual),
-			Self::PickNode { site, .. } | Self::PickVector { site, .. } | Self::PickRead { site, .. } => site,
-			Self::Hashes { site, .. } | Self::PickHash { site, .. } | Self::States { site, .. } | Self::PickPiece { site, .. } => site,
-			_ => return None,
-		};
-		match site {
-			Site::Code { vectors: [.., residual] } => Some(*residual),
+		match (self, self.site()) {
+			(Self::CodedEnds { residual, .. }, _) | (_, Some(Site::Code { vectors: [.., residual] })) => Some(*residual),
 			_ => None,
 		}
 	}
@@ -471,6 +555,24 @@ impl Position {
 			Self::Hashes { count, .. } | Self::PickHash { count, .. } => posted_height(*count),
 			_ => 0,
 		}
+	}
+
+	/// In [`Position::Hashes`] and [`Position::PickHash`]: entries of the list.
+	///
+	/// # Errors
+	/// As [`Setting::plan`].
+	fn posted(&self, setting: &Setting<'_>) -> Result<u32, GameError> {
+		let (Self::Hashes { site, target, first, count, .. } | Self::PickHash { site, target, first, count, .. }) = *self else {
+			return Ok(0);
+		};
+		let subtrees = match site {
+			Site::Span { .. } => subtrees(&setting.plan(&site)?, target, first, count).map(|cover| cover.subtrees().len()),
+			_ => None,
+		};
+		Ok(match subtrees {
+			Some(subtrees) => u32::try_from(subtrees).map_err(|_| GameError::Place)?,
+			None => width(count, posted_height(count)),
+		})
 	}
 
 	/// What `action` makes of this position.
@@ -539,7 +641,7 @@ impl Position {
 				return Ok(Outcome::Decided(ruling(verdict)));
 			}
 			(
-				P::PickNode { site: site @ (Site::Step { nodes, .. } | Site::Aggregate { nodes, .. }), .. }
+				P::PickNode { site: site @ (Site::Step { nodes, .. } | Site::Aggregate { nodes, .. } | Site::Span { nodes, .. }), .. }
 				| P::PickRead { site: site @ Site::Read { nodes, .. }, .. },
 				Move::Node { index, root },
 			) => {
@@ -548,8 +650,81 @@ impl Position {
 				let count = plan.node_tiles(*index).ok_or(GameError::Place)?;
 				return Self::list(setting, &plan, site, Target::Node(*index), root, 0, count).map(Outcome::Next);
 			}
+			(P::Records { first, count, start, end }, Move::Records(records)) => {
+				let parts = records.check(setting, (first, count), start, end)?;
+				P::PickRecord { first, count, list: merkle_root(&parts.iter().map(Part::hash).collect::<Vec<_>>()) }
+			}
+			(P::PickRecord { first, count, list }, Move::Record { member, part, proof, step, out }) => {
+				let members = u32::try_from(setting.quorum()?.spans.len()).map_err(|_| GameError::Place)?;
+				let entry = Entry { hash: part.hash(), proof: proof.clone() };
+				entry.at(&list, members, *member)?;
+				expect(*step < count && out.is_none_or(|out| out >= 3), GameError::Place)?;
+				// A state is said to be false after all steps.
+				expect(out.is_some() || step.checked_add(1) == Some(count), GameError::Place)?;
+				let stand = Stand { member: *member, part: *part, first, count, step: *step, out: *out };
+				match *step {
+					0 => P::SpanNodes(stand),
+					_ => P::SpanSteps(stand),
+				}
+			}
+			(P::SpanSteps(stand), Move::Steps(list)) => {
+				expect_len(list, stand.states())?;
+				expect(stand.out.is_some() || list.last() == Some(&stand.part.after), GameError::Root)?;
+				P::PickSpanStep { stand, list: merkle_root(list) }
+			}
+			(P::PickSpanStep { stand, list }, Move::Step { index, before, after }) => {
+				let count = stand.states();
+				// The disputed step itself, where all states before it are right.
+				let doubted = stand.out.is_some() && *index == count;
+				let before = match (index.checked_sub(1), before) {
+					(None, None) => stand.part.before,
+					(Some(previous), Some(entry)) => entry.at(&list, count, previous)?,
+					_ => return Err(GameError::Entry),
+				};
+				let (after, out) = match doubted {
+					true => (Hash::default(), stand.out),
+					false => (after.at(&list, count, *index)?, None),
+				};
+				P::SpanNodes(Stand { part: Part { before, after, ..stand.part }, step: *index, out, ..stand })
+			}
+			(P::SpanNodes(stand), Move::SpanNodes(posted)) => {
+				let SpanNodes { before, after, record, proof, sums, nodes } = posted;
+				let plan = Plan::span(setting.model, setting.train, stand.part.span)?;
+				expect_len(nodes, plan.listed_nodes())?;
+				expect(state_of(before) == stand.part.before && stand.says(record, proof), GameError::Root)?;
+				expect(sums_hash(sums) == record.sums, GameError::Root)?;
+				let results = match stand.out {
+					None => {
+						expect(state_of(after) == stand.part.after, GameError::Root)?;
+						*after
+					}
+					Some(out) => [record.result(out).ok_or(GameError::Place)?, Hash::default(), Hash::default()],
+				};
+				let mut given = [Hash::default(); MAX_GIVEN];
+				let roots = record.given.iter().copied().chain([sums_root(sums)]);
+				expect(record.given.len() < MAX_GIVEN, GameError::Place)?;
+				given.iter_mut().zip(roots).for_each(|(place, root)| *place = root);
+				let &[params, first, second] = before;
+				let site = Site::Span {
+					member: stand.member,
+					span: stand.part.span,
+					step: stand.first.checked_add(stand.step).ok_or(GameError::Place)?,
+					vectors: [params, first, second, stand.part.base],
+					given,
+					nodes: merkle_root(nodes),
+					out: stand.out,
+				};
+				P::PickNode { site, results }
+			}
+			(P::PickNode { site: site @ Site::Span { out: Some(out), .. }, results: [root, ..] }, Move::Vector(vector)) => {
+				expect(*vector == out, GameError::Place)?;
+				let plan = setting.plan(&site)?;
+				let count = plan.result_len(out).ok_or(GameError::Place)?;
+				return Self::list(setting, &plan, site, Target::Vector(out), root, 0, count).map(Outcome::Next);
+			}
 			(P::PickNode { site, results } | P::PickVector { site, results }, Move::Vector(vector)) => {
 				let plan = setting.plan(&site)?;
+				expect(!matches!(site, Site::Span { .. }) || *vector < 3, GameError::Place)?;
 				let root = *usize::try_from(*vector).ok().and_then(|vector| results.get(vector)).ok_or(GameError::Place)?;
 				let count = plan.result_len(*vector).ok_or(GameError::Place)?;
 				return Self::list(setting, &plan, site, Target::Vector(*vector), root, 0, count).map(Outcome::Next);
@@ -592,17 +767,23 @@ impl Position {
 				P::PickNode { site, results: [*gradient, params, momentum] }
 			}
 			(P::Hashes { site, target, root, first, count }, Move::Hashes(list)) => {
-				expect_len(list, width(count, posted_height(count)))?;
+				expect_len(list, self.posted(setting)?)?;
 				expect(merkle_root(list) == root, GameError::Root)?;
 				P::PickHash { site, target, root, first, count }
 			}
 			(P::PickHash { site, target, root, first, count }, Move::Hash { index, entry }) => {
+				let plan = setting.plan(&site)?;
+				if let Some(cover) = subtrees(&plan, target, first, count) {
+					let hash = entry.at(&root, self.posted(setting)?, *index)?;
+					let (first, below) = cover.part(*index).ok_or(GameError::Place)?;
+					return Self::list(setting, &plan, site, target, hash, first, below).map(Outcome::Next);
+				}
 				let height = posted_height(count);
 				let hash = entry.at(&root, width(count, height), *index)?;
 				let offset = index.checked_mul(1 << height).ok_or(GameError::Place)?;
 				let below = count.checked_sub(offset).ok_or(GameError::Place)?.min(1 << height);
 				let leaf = first.checked_add(offset).ok_or(GameError::Place)?;
-				return Self::list(setting, &setting.plan(&site)?, site, target, hash, leaf, below).map(Outcome::Next);
+				return Self::list(setting, &plan, site, target, hash, leaf, below).map(Outcome::Next);
 			}
 			(P::States { site, target, leaf, tile, pieces }, Move::States(list)) => {
 				expect_len(list, pieces.saturating_sub(1))?;
@@ -642,6 +823,12 @@ impl Position {
 	}
 }
 
+/// The subtrees that a list is of, where it is of a whole vector of a span that has several.
+pub fn subtrees(plan: &Plan, target: Target, first: u32, count: u32) -> Option<&Cover> {
+	let Target::Vector(vector) = target else { return None };
+	plan.cover(vector).filter(|cover| cover.subtrees().len() > 1 && first == 0 && count == cover.len())
+}
+
 /// Executes the disputed piece.
 fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question, witness: &[u8]) -> Result<Ruling, GameError> {
 	let verdict = match *site {
@@ -651,6 +838,14 @@ fn judge(setting: &Setting<'_>, job: &Job<'_>, site: &Site, question: &Question,
 			let tokens = Some(Source::Dataset(Tokens { corpus, window: &windows }));
 			// Of an adapter the base is one more.
 			let vectors: Vec<Hash> = vectors.into_iter().chain(setting.train.adapter.map(|adapter| adapter.base)).collect();
+			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
+		}
+		Site::Span { step, vectors, given, nodes, .. } => {
+			let windows = setting.subject.windows(step);
+			let Subject::Work { corpus, .. } = setting.subject else { return Err(GameError::OtherClaim) };
+			let tokens = Some(Source::Dataset(Tokens { corpus, window: &windows }));
+			let own = if setting.train.adapter.is_some() { 4 } else { 3 };
+			let vectors: Vec<Hash> = vectors.into_iter().take(own).chain(given).collect();
 			check(job, &Agreed { vectors: &vectors, nodes, results: &[], tokens }, question, witness)
 		}
 		Site::Code { vectors } => {

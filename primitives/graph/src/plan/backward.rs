@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
 	config::{ConfigError, ModelConfig, Optimizer, Projection, TrainConfig},
-	cover::Cover,
 	graph::{Access, Op, Place, Product, TensorId, TensorInfo},
 	layout::LayerTensors,
 	span::{Held, Span},
@@ -373,7 +372,8 @@ impl Builder {
 			sums: TensorId(0),
 			own_sums: Vec::new(),
 			given: Vec::new(),
-			cover: Cover::new(held.all_tiles, held.tiles.iter().cloned()),
+			cover: held.cover(),
+			base_cover: train.adapter.map(|_| Held::new(model, None, sizes.span)).transpose()?.map(|base| base.cover()),
 		});
 		let (mut rows_in, mut gradient_in) = (Vec::new(), Vec::new());
 		for units in &ranges {

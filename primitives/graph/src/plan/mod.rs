@@ -419,9 +419,14 @@ impl Plan {
 	}
 
 	/// The subtrees of the whole vectors' trees that a span has, of vector `vector` that its job starts from, or of result number `vector`: parameters and
-	/// moments. `None` for others, whose tiles are one tree.
+	/// moments, and of an adapter the base that it starts from. `None` for others, whose tiles are one tree.
 	pub fn cover(&self, vector: u32) -> Option<&Cover> {
-		self.seams.as_ref().map(|seams| &seams.cover).filter(|_| vector < 3)
+		let seams = self.seams.as_ref()?;
+		match vector {
+			0..3 => Some(&seams.cover),
+			_ if Some(vector) == self.base_vector() => seams.base_cover.as_ref(),
+			_ => None,
+		}
 	}
 
 	/// Vectors that the job starts from, but for a base.

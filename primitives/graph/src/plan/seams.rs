@@ -1,7 +1,10 @@
 //! What the job of a span is given by others, and what it gives them.
 
 use super::Plan;
-use crate::{cover::Cover, graph::TensorId, graph::TensorInfo};
+use crate::{
+	cover::Cover,
+	graph::{Origin, TensorId, TensorInfo},
+};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -46,6 +49,7 @@ pub struct Seams {
 	pub own_sums: Vec<(u32, TensorId)>,
 	pub(super) given: Vec<Given>,
 	pub(super) cover: Cover,
+	pub(super) base_cover: Option<Cover>,
 }
 
 impl Seams {
@@ -65,6 +69,15 @@ impl Seams {
 }
 
 impl Plan {
+	/// Nodes up to those of result `result` of a span, a single tensor: what is behind may depend on what others make of it. `None` for other results.
+	pub fn nodes_up_to(&self, result: u32) -> Option<u32> {
+		self.single_len(result)?;
+		let id = *self.results.get(usize::try_from(result).ok()?)?.first()?;
+		let Some(Origin::Stage { stage, .. }) = self.origin(id) else { return None };
+		let next = self.stages.get(usize::try_from(stage).ok()?.checked_add(1)?);
+		Some(next.map_or(self.nodes, |next| next.first_node))
+	}
+
 	/// Tiles of a single tensor among the results of a span; `None` for other results.
 	pub(crate) fn single_len(&self, result: u32) -> Option<u32> {
 		self.seams.as_ref().filter(|_| result >= 3)?;

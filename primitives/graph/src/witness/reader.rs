@@ -138,7 +138,11 @@ impl<'a> Reader<'a> {
 				let node_root = self.climb(leaves, leaf, hash)?;
 				self.climb(self.plan.listed_nodes(), node, node_root)? == self.agreed.nodes
 			}
-			Address::Vector { vector, leaf, leaves } => Some(self.climb(leaves, leaf, hash)?) == root(self.agreed.vectors, vector),
+			Address::Vector { vector, leaf, leaves } => {
+				let [low, high] = self.plan.vector_way(vector, leaf, leaves).ok_or(Malformed)?;
+				let subtree = self.climb(low.0, low.1, hash)?;
+				Some(self.climb(high.0, high.1, subtree)?) == root(self.agreed.vectors, vector)
+			}
 			Address::Result { result, leaf, leaves } => Some(self.climb(leaves, leaf, hash)?) == root(self.agreed.results, result),
 		};
 		if good {

@@ -192,8 +192,8 @@ impl Player<'_> {
 				let deltas = deltas.get(usize::try_from(step).ok()?)?;
 				(0, [&vectors[..], deltas].concat(), vec![gradient], nodes(&plan)?)
 			}
-			// No claim of these is about an answer.
-			Site::Read { .. } => return None,
+			// No claim of these is about an answer, or of a quorum.
+			Site::Read { .. } | Site::Span { .. } => return None,
 		};
 		let window = |sequence| match subject {
 			Subject::Work { window, .. } => window(step, sequence),

@@ -1,0 +1,91 @@
+//! Links between members: a stream of bytes each, with bounded queues on both ends that push back.
+
+use crate::message::Message;
+use codec::{DecodeAll, Encode};
+use tokio::{
+	io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+	sync::mpsc,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of a message, at most.
+const LONGEST: u32 = 256 << 20;
+/// Bytes that are made room for before any has come.
+const PORTION: usize = 1 << 20;
+
+/// Why a link has ended.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+	/// The stream.
+	#[error("the connection has ended: {0}")]
+	Io(#[from] std::io::Error),
+	/// Too long.
+	#[error("a message of {0} bytes is longer than any")]
+	TooLong(u32),
+	/// No message.
+	#[error("a message could not be read")]
+	Malformed,
+}
+
+/// Messages that arrive, each with its sender; last of each the end of its link.
+pub type Arrived = (usize, Result<Message, LinkError>);
+
+/// Sends what is queued until the queue is closed, or the token cancelled.
+pub async fn write(mut stream: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Message>, cancel: CancellationToken) {
+	let sends = async {
+		while let Some(message) = queue.recv().await {
+			if send(&mut stream, &message).await.is_err() {
+				// The reader tells that it has ended.
+				return;
+			}
+		}
+		let _ = stream.shutdown().await;
+	};
+	tokio::select! {
+		() = sends => {}
+		() = cancel.cancelled() => {}
+	}
+}
+
+async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> std::io::Result<()> {
+	let bytes = message.encode();
+	let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+	stream.write_all(&length.to_le_bytes()).await?;
+	stream.write_all(&bytes).await?;
+	stream.flush().await
+}
+
+/// Reads messages of member `from` into the inbox, no faster than they are taken out of it, until the stream ends or the token is cancelled.
+pub async fn read(from: usize, mut stream: impl AsyncRead + Unpin, inbox: mpsc::Sender<Arrived>, cancel: CancellationToken) {
+	let reads = async {
+		loop {
+			let message = receive(&mut stream).await;
+			let ended = message.is_err();
+			if inbox.send((from, message)).await.is_err() || ended {
+				return;
+			}
+		}
+	};
+	tokio::select! {
+		() = reads => {}
+		() = cancel.cancelled() => {}
+	}
+}
+
+async fn receive(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, LinkError> {
+	let mut length = [0; 4];
+	stream.read_exact(&mut length).await?;
+	let length = u32::from_le_bytes(length);
+	if length > LONGEST {
+		return Err(LinkError::TooLong(length));
+	}
+	let length = usize::try_from(length).unwrap_or(usize::MAX);
+	// Memory is taken as bytes come, so that a length alone takes none.
+	let mut bytes = Vec::with_capacity(length.min(PORTION));
+	while bytes.len() < length {
+		let have = bytes.len();
+		bytes.resize(length.min(have.saturating_add(PORTION)), 0);
+		stream.read_exact(&mut bytes[have..]).await?;
+	}
+	Message::decode_all(&mut &bytes[..]).map_err(|_| LinkError::Malformed)
+}

@@ -1,0 +1,64 @@
+//! What members of a quorum say to each other.
+
+use codec::{Decode, Encode};
+use neuroshard_graph::{
+	game::{Record, Signature},
+	merkle::{blake2_256, merkle_root, Hash},
+	span::{row_tiles, Seam},
+};
+
+/// A message from one member to another.
+#[derive(Clone, PartialEq, Debug, Encode, Decode)]
+pub enum Message {
+	/// Rows of a micro-batch at a seam, or their gradients.
+	Rows(Rows),
+	/// The sums of a member's units at the end of a step.
+	Sums(Sums),
+	/// What a member says about an interval, and its signature.
+	Record {
+		/// First inner step of the interval.
+		first: u32,
+		/// The record.
+		record: Record,
+		/// Over [`Record::statement`] and what it is about.
+		signature: Signature,
+	},
+}
+
+/// Rows of a micro-batch at a seam.
+#[derive(Clone, PartialEq, Debug, Encode, Decode)]
+pub struct Rows {
+	/// Inner step.
+	pub step: u32,
+	/// Micro-batch of the step.
+	pub micro: u32,
+	/// Where they pass.
+	pub seam: Seam,
+	/// The rows, one after the other.
+	pub numbers: Vec<f32>,
+	/// The sender's, over [`Rows::statement`].
+	pub signature: Signature,
+}
+
+impl Rows {
+	/// What the sender signs, of hashes of the rows' tiles.
+	pub fn statement(step: u32, micro: u32, seam: Seam, tiles: &[Hash]) -> Hash {
+		blake2_256(&(b"neuroshard/rows/1", step, micro, seam, merkle_root(tiles)).encode())
+	}
+
+	/// Hashes of the rows' tiles, of rows of so many numbers.
+	pub fn tiles(&self, width: usize) -> Vec<Hash> {
+		row_tiles(&self.numbers, width)
+	}
+}
+
+/// What a member tells all others at the end of a step.
+#[derive(Clone, PartialEq, Debug, Encode, Decode)]
+pub struct Sums {
+	/// Inner step.
+	pub step: u32,
+	/// Sums of the squares of the gradients of its units, in the order of [`neuroshard_graph::span::trained_units`].
+	pub squares: Vec<f32>,
+	/// The mean loss, of who has the end of the model.
+	pub loss: Option<f32>,
+}

@@ -1,0 +1,180 @@
+//! A member at work: a loop between its inbox, its steps and its outboxes, for a thread of its own.
+
+use crate::{
+	link::{Arrived, LinkError},
+	member::{Fault, Member, Signer},
+	message::Message,
+};
+use neuroshard_compute::exec::StepOutcome;
+use neuroshard_graph::game::{Record, Signature};
+use std::{collections::BTreeMap, ops::Range, time::Duration};
+use tokio::{
+	runtime::Handle,
+	sync::mpsc::{Receiver, Sender},
+	time::timeout,
+};
+
+/// Time in which a link that takes nothing more says why.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Queues between a member and the links to others.
+pub struct Mail {
+	/// What arrives.
+	pub inbox: Receiver<Arrived>,
+	/// What is sent, by number of the member; none for itself. With [`room`] for messages no member waits for another one to read.
+	pub outboxes: BTreeMap<usize, Sender<Message>>,
+	/// Where time passes while the thread waits.
+	pub runtime: Handle,
+	/// Links that have ended: that matters to who waits for something of theirs.
+	ended: BTreeMap<usize, LinkError>,
+}
+
+/// Messages that wait between two members at most, where so many micro-batches are between forward and backward pass: their rows and gradients, the sums of a step, and
+/// a record.
+pub const fn room(flying: usize) -> usize {
+	2 * flying + 2
+}
+
+/// What a member works on.
+pub struct Task<'a> {
+	/// Inner steps of the interval.
+	pub steps: Range<u32>,
+	/// The batch of a step; asked for by who reads tokens.
+	pub tokens: &'a mut dyn FnMut(u32) -> Result<Vec<u32>, String>,
+	/// Number of the member that leads, which all records go to.
+	pub leader: usize,
+	/// Longest time in which something arrives that is waited for.
+	pub patience: Duration,
+}
+
+/// What comes of an interval.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interval {
+	/// Outcomes of its steps.
+	pub outcomes: Vec<StepOutcome>,
+	/// What the member says about it, signed. The leader has those of all members, by number; others their own.
+	pub records: BTreeMap<usize, (Record, Signature)>,
+}
+
+/// Why an interval has ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum QuorumError {
+	/// Somebody's fault, or the step's.
+	#[error(transparent)]
+	Fault(#[from] Fault),
+	/// Members are late.
+	#[error("nothing came from {} in {} ms; replace whoever is late, and begin again from the last state that all have", list(.0), .1.as_millis())]
+	Late(Vec<usize>, Duration),
+	/// A link has ended.
+	#[error("the link to member {0} has ended: {1}")]
+	Gone(usize, LinkError),
+	/// All links are closed.
+	#[error("all links of this member are closed")]
+	Closed,
+	/// Tokens cannot be had.
+	#[error("the batch of step {0} cannot be had: {1}")]
+	Tokens(u32, String),
+}
+
+/// Numbers of members in words.
+fn list(members: &[usize]) -> String {
+	let numbers: Vec<String> = members.iter().map(ToString::to_string).collect();
+	format!("member {}", numbers.join(" and "))
+}
+
+/// Takes the steps of an interval together with the others. The thread, which is none of the runtime's own, waits while nothing is to be done.
+///
+/// # Errors
+/// [`QuorumError`]. The member's state is then that after the last step that it has ended.
+pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<'_>) -> Result<Interval, QuorumError> {
+	let mut outcomes = Vec::new();
+	let mut records = BTreeMap::new();
+	for step in task.steps.clone() {
+		let tokens = match member.reads_tokens() {
+			true => (task.tokens)(step).map_err(|error| QuorumError::Tokens(step, error))?,
+			false => Vec::new(),
+		};
+		member.begin(step, &tokens)?;
+		while member.outcome().is_none() {
+			// What has arrived comes first: it may be a gradient, which frees memory.
+			while let Ok(arrived) = mail.inbox.try_recv() {
+				mail.take(member, arrived, &mut records)?;
+			}
+			match member.work()? {
+				Some(out) => {
+					for (to, message) in out {
+						mail.send(to, message)?;
+					}
+				}
+				None => {
+					let arrived = mail.wait(task.patience, &member.waits_for())?;
+					mail.take(member, arrived, &mut records)?;
+				}
+			}
+		}
+		outcomes.extend(member.outcome());
+	}
+	let (first, record, signature) = member.record();
+	let own = member.number();
+	if own == task.leader {
+		records.insert(own, (record, signature));
+		while records.len() < member.members() {
+			let missing: Vec<usize> = (0..member.members()).filter(|member| !records.contains_key(member)).collect();
+			let arrived = mail.wait(task.patience, &missing)?;
+			mail.take(member, arrived, &mut records)?;
+		}
+	} else {
+		mail.send(task.leader, Message::Record { first, record: record.clone(), signature })?;
+		records = BTreeMap::from([(own, (record, signature))]);
+	}
+	Ok(Interval { outcomes, records })
+}
+
+impl Mail {
+	/// Without a message yet.
+	pub fn new(inbox: Receiver<Arrived>, outboxes: BTreeMap<usize, Sender<Message>>, runtime: Handle) -> Self {
+		Self { inbox, outboxes, runtime, ended: BTreeMap::new() }
+	}
+
+	/// Gives a member what has arrived; records are for whoever leads.
+	fn take<S: Signer>(
+		&mut self,
+		member: &mut Member<S>,
+		(from, message): Arrived,
+		records: &mut BTreeMap<usize, (Record, Signature)>,
+	) -> Result<(), QuorumError> {
+		match message {
+			Ok(Message::Record { record, signature, .. }) => {
+				member.check_record(from, &record, &signature)?;
+				records.insert(from, (record, signature));
+			}
+			Ok(message) => member.take(from, message)?,
+			Err(error) => drop(self.ended.insert(from, error)),
+		}
+		Ok(())
+	}
+
+	fn send(&mut self, to: usize, message: Message) -> Result<(), QuorumError> {
+		match self.outboxes.get(&to).is_some_and(|outbox| outbox.blocking_send(message).is_ok()) {
+			true => Ok(()),
+			// The reader of that link says why, if it has not already.
+			false => match self.wait(CLOSING, &[to])? {
+				(from, Err(error)) => Err(QuorumError::Gone(from, error)),
+				_ => Err(QuorumError::Closed),
+			},
+		}
+	}
+
+	/// What arrives next, in so much time at most, if the links to those are there that something is `missing` of.
+	fn wait(&mut self, patience: Duration, missing: &[usize]) -> Result<Arrived, QuorumError> {
+		if let Some((member, error)) = missing.iter().find_map(|member| self.ended.remove_entry(member)) {
+			return Err(QuorumError::Gone(member, error));
+		}
+		let inbox = &mut self.inbox;
+		match self.runtime.block_on(async { timeout(patience, inbox.recv()).await }) {
+			Ok(Some(arrived)) => Ok(arrived),
+			Ok(None) => Err(QuorumError::Closed),
+			Err(_) => Err(QuorumError::Late(missing.to_vec(), patience)),
+		}
+	}
+}
