@@ -15,7 +15,7 @@ use neuroshard_mirror::PushError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
 use neuroshard_store::{StoreError, LEFT_FREE};
 use neuroshard_support::counted::counted;
-use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, outer::OuterError, round::TrainError};
+use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, files::FilesError, outer::OuterError, round::TrainError};
 use neuroshard_types::{AccountId, BlockNumber, DatasetId, RunId, H256};
 use std::path::PathBuf;
 
@@ -79,6 +79,9 @@ pub enum WorkerError {
 	/// Training.
 	#[error(transparent)]
 	Train(#[from] TrainError),
+	/// What was computed in files.
+	#[error(transparent)]
+	Files(#[from] FilesError),
 	/// The outer step.
 	#[error(transparent)]
 	Outer(#[from] OuterError),

@@ -6,7 +6,10 @@ use clap::Args;
 use neuroshard_chain_client::{Block, BlockId, ChainClient};
 use neuroshard_data::{dataset, loader::Loader};
 use neuroshard_support::{counted::counted, hardware, printable::printable_line};
-use neuroshard_training::replay::{replay_run, Progress};
+use neuroshard_training::{
+	files::{replay_bytes, replay_run_in_files, steps_bytes, InFiles},
+	replay::{replay_run, Progress},
+};
 use neuroshard_types::{BlockNumber, RoundIndex, RunId, H256};
 use std::{
 	path::PathBuf,
@@ -46,6 +49,13 @@ pub(super) struct Replay {
 	threads: Option<usize>,
 	#[command(flatten)]
 	device: super::device::DeviceOption,
+	/// Memory that it may take, in MiB; what is free if not given. Where rounds take more, the CPU computes them in parts, and the rest is on disk: that takes
+	/// longer, and the answer is the same.
+	#[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+	memory: Option<u32>,
+	/// Folder for what does not fit into memory; the system's for temporary files if not given. What is written there goes at the end.
+	#[arg(long, value_name = "DIR")]
+	scratch: Option<PathBuf>,
 }
 
 impl Replay {
@@ -100,8 +110,24 @@ impl Replay {
 				println!("{words}");
 			}
 		};
-		let replay = move || replay_run(run, &config, &rounds, &loader, store, on, tell);
-		Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root())
+		let deltas = rounds.iter().map(|round| round.record.included.len()).max().unwrap_or_default();
+		let needed = replay_bytes(&config.model, &config.train, deltas).map_err(|error| CliError::Invalid(error.to_string()))?;
+		let Some(memory) = self.in_parts(needed, hardware::available_memory()) else {
+			let replay = move || replay_run(run, &config, &rounds, &loader, store, on, tell);
+			return Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root());
+		};
+		println!("rounds take {} MiB of memory, and {} MiB are given: they are computed in parts", needed >> 20, memory >> 20);
+		let folder = self.scratch.unwrap_or_else(std::env::temp_dir);
+		let on = InFiles { memory: steps_bytes(memory, deltas), threads: on.1, folder, store };
+		let replay = move || replay_run_in_files(run, &config, &rounds, &loader, on, tell);
+		Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??)
+	}
+
+	/// Bytes of memory in which rounds are computed in parts that take `needed` bytes otherwise, where `available` are free; `None` if they fit. What a device
+	/// computes is in its own memory.
+	fn in_parts(&self, needed: u64, available: Option<u64>) -> Option<u64> {
+		let given = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
+		given.or(available.filter(|_| !self.device.is_told())).filter(|memory| *memory < needed)
 	}
 
 	/// Executes blocks until the run is finished, enough rounds are adopted, or `last` is reached.
@@ -233,6 +259,28 @@ mod tests {
 		for error in none {
 			assert!(!is_difference(&error), "{error}");
 		}
+	}
+
+	#[test]
+	fn rounds_are_computed_in_parts_where_they_take_more_memory_than_is_given_or_free() {
+		let replay = |options: &[&str]| {
+			let told = ["neuroshard-worker", "--run", "0", "--dataset", "nowhere"];
+			<Parsed as Parser>::try_parse_from(told.iter().chain(options)).unwrap().replay
+		};
+		assert_eq!(replay(&[]).in_parts(100, Some(100)), None);
+		assert_eq!(replay(&[]).in_parts(100, Some(99)), Some(99));
+		assert_eq!(replay(&[]).in_parts(100, None), None, "nobody knows how much is free");
+		assert_eq!(replay(&["--memory", "3"]).in_parts(4 << 20, Some(8 << 20)), Some(3 << 20));
+		assert_eq!(replay(&["--memory", "4"]).in_parts(4 << 20, Some(0)), None);
+		assert_eq!(replay(&["--device", "opencl:0"]).in_parts(100, Some(99)), None, "it has memory of its own");
+		assert_eq!(replay(&["--device", "opencl:0", "--memory", "1"]).in_parts(2 << 20, Some(u64::MAX)), Some(1 << 20));
+	}
+
+	/// The options alone.
+	#[derive(Debug, Parser)]
+	struct Parsed {
+		#[command(flatten)]
+		replay: Replay,
 	}
 
 	#[test]

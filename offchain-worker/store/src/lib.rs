@@ -40,4 +40,4 @@ pub use index::Usage;
 pub use leaves::{parse_hashes, ContentDescriptor, LeafList, LEAF_BYTES};
 pub use notes::{read_note, MAX_NOTE_BYTES};
 pub use partial::Partial;
-pub use storage::{read_blob, Store};
+pub use storage::{blob_path, read_blob, Store};

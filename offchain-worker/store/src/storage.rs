@@ -464,6 +464,11 @@ fn lock(layout: &Layout) -> Result<File, StoreError> {
 	}
 }
 
+/// Where the bytes of blob `root` of the store in `dir` are, once it is complete: for whoever reads a part of them, and compares them with the root themselves.
+pub fn blob_path(dir: &Path, root: H256) -> PathBuf {
+	Layout::at(dir).path(root, Kind::Bin)
+}
+
 /// All bytes of blob `root` of the store in `dir`, verified, while another process may be using that store.
 pub fn read_blob(dir: &Path, root: H256) -> Result<Vec<u8>, StoreError> {
 	let layout = Layout::at(dir);

@@ -300,7 +300,7 @@ pub fn data_path(folder: &Path, header: &Header) -> PathBuf {
 }
 
 /// Writes the header of the checkpoint whose tiles are in `folder`, and removes what was there of another one.
-fn name(folder: &Path, header: &Header) -> Result<(), CheckpointError> {
+pub(crate) fn name(folder: &Path, header: &Header) -> Result<(), CheckpointError> {
 	let path = folder.join(HEADER_FILE);
 	let text = serde_json::to_string_pretty(header).unwrap_or_default();
 	write_atomically(&path, text.as_bytes()).map_err(|error| io_error(&path, error))?;

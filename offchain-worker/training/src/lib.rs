@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod ending;
 pub mod engine;
 pub mod export;
+pub mod files;
 pub mod hot;
 pub mod keeper;
 pub mod kept;

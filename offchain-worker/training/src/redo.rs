@@ -38,12 +38,7 @@ impl Redo {
 		starts: impl IntoIterator<Item = H256>,
 		store: Option<PathBuf>,
 	) -> Result<Self, CheckpointError> {
-		let redone = |job: &OuterJob| {
-			let steps = job.steps.split_last().map_or(&[][..], |(_, before)| before);
-			let deltas = steps.iter().flatten().copied().collect::<Vec<_>>();
-			(!steps.is_empty()).then_some(job.start).into_iter().chain(deltas).collect::<Vec<_>>()
-		};
-		let wanted = jobs.into_iter().flat_map(redone).chain(starts).collect();
+		let wanted = wanted(jobs, starts);
 		let folder = tempfile::tempdir().map_err(|source| CheckpointError::Io { path: std::env::temp_dir(), source })?;
 		Ok(Self { folder, wanted, residuals: Default::default(), store })
 	}
@@ -136,10 +131,25 @@ impl Redo {
 	}
 }
 
+/// What `jobs` redo outer steps with, and the checkpoints `starts`.
+pub(crate) fn wanted<'a>(jobs: impl IntoIterator<Item = &'a OuterJob>, starts: impl IntoIterator<Item = H256>) -> BTreeSet<H256> {
+	let redone = |job: &OuterJob| {
+		let steps = job.steps.split_last().map_or(&[][..], |(_, before)| before);
+		let deltas = steps.iter().flatten().copied().collect::<Vec<_>>();
+		(!steps.is_empty()).then_some(job.start).into_iter().chain(deltas).collect::<Vec<_>>()
+	};
+	jobs.into_iter().flat_map(redone).chain(starts).collect()
+}
+
+/// Header of a checkpoint in a content store.
+pub(crate) fn stored_header(store: &Path, root: H256) -> Option<Header> {
+	let note = read_note(store, root).ok()??;
+	Header::decode_all(&mut note.as_slice()).ok().filter(|header| header.root() == root)
+}
+
 /// Header and blobs of a checkpoint in a content store.
 fn stored(store: &Path, root: H256) -> Option<(Header, [Vec<u8>; 2])> {
-	let note = read_note(store, root).ok()??;
-	let header = Header::decode_all(&mut note.as_slice()).ok().filter(|header| header.root() == root)?;
+	let header = stored_header(store, root)?;
 	let [params, momentum] = [header.params, header.momentum].map(|blob| read_blob(store, blob).ok());
 	Some((header, [params?, momentum?]))
 }

@@ -2,6 +2,7 @@
 
 use super::{
 	checkpoint::{decode_delta, Checkpoint, CheckpointError},
+	files::FilesError,
 	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 	redo::Redo,
 	round::{TrainError, Trained, Training},
@@ -171,6 +172,14 @@ pub enum ReplayError {
 		/// Why.
 		source: Box<CheckpointError>,
 	},
+	/// A round could not be recomputed in files.
+	#[error("round {round}: {source}")]
+	Files {
+		/// Round.
+		round: RoundIndex,
+		/// Why.
+		source: Box<FilesError>,
+	},
 	/// The outer step could not be recomputed.
 	#[error("round {round}: {source}")]
 	Outer {
@@ -203,12 +212,13 @@ impl ReplayError {
 			| Self::Elsewhere { .. }
 			| Self::Redo { .. }
 			| Self::Decode { .. }
+			| Self::Files { .. }
 			| Self::Outer { .. } => false,
 		}
 	}
 
 	/// Returns whether a provider's work is not what it revealed.
-	fn is_of_work(&self) -> bool {
+	pub(crate) fn is_of_work(&self) -> bool {
 		match self {
 			Self::Delta { .. } | Self::Work { .. } => true,
 			Self::Train { source, .. } => matches!(**source, TrainError::Diverged(_)),
@@ -305,7 +315,7 @@ pub fn replay_round(
 		});
 		let (delta, doubt) = match trained {
 			Ok((trained, revealed)) => {
-				let doubt = compare(round, account, &trained, *expected, revealed).err();
+				let doubt = compare(round, account, &trained.work, *expected, revealed).err();
 				redo.keep_residual(&trained).map_err(set_aside)?;
 				((trained.work.delta_root == *expected).then_some(trained.delta), doubt)
 			}
@@ -412,17 +422,16 @@ fn train_provider<'a>(
 }
 
 /// The first difference between what the chain has of a provider's work and what a replay gives.
-fn compare(round: RoundIndex, account: &AccountId, trained: &Trained, expected: H256, revealed: &Work) -> Result<(), ReplayError> {
-	let found = trained.work.delta_root;
+pub(crate) fn compare(round: RoundIndex, account: &AccountId, work: &Work, expected: H256, revealed: &Work) -> Result<(), ReplayError> {
+	let found = work.delta_root;
 	if found != expected {
 		return Err(ReplayError::Delta { round, account: account.clone(), found, expected });
 	}
-	compare_work(round, account, trained, revealed)
+	compare_work(round, account, work, revealed)
 }
 
 /// The first difference between what was revealed and what a replay gives.
-fn compare_work(round: RoundIndex, account: &AccountId, trained: &Trained, revealed: &Work) -> Result<(), ReplayError> {
-	let found = &trained.work;
+fn compare_work(round: RoundIndex, account: &AccountId, found: &Work, revealed: &Work) -> Result<(), ReplayError> {
 	if found == revealed {
 		return Ok(());
 	}

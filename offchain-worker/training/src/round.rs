@@ -209,7 +209,7 @@ pub fn validation_loss(engine: &mut Engine, params: &[f32], loader: &Loader) -> 
 	engine.validation_loss(params, read).map(F32::new).map_err(round_error)
 }
 
-fn round_error(error: JobError<DataError>) -> TrainError {
+pub(crate) fn round_error(error: JobError<DataError>) -> TrainError {
 	match error {
 		JobError::Engine(error) => error.into(),
 		JobError::Round(RoundError::Source { step, source }) => TrainError::Data { step, source },

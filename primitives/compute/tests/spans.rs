@@ -5,7 +5,10 @@
 mod common;
 
 use common::{adapter, lively_theta, random_tokens, tiny_model, tiny_train, Lcg};
-use neuroshard_compute::exec::{Arena, Exec, OutOfCore, OutOfCoreError, Shelf, Shelved, SpanTrainer, StepMemory, StepOutcome, Trainer};
+use neuroshard_compute::exec::{
+	Arena, Exec, OutOfCore, OutOfCoreError, Shelf, Shelved, SpanTrainer, StepError, StepMemory, StepOutcome, Trainer, ValidationError,
+	Validator,
+};
 use neuroshard_graph::{
 	config::{Family, Optimizer, Products},
 	corpus::MASK,
@@ -291,6 +294,49 @@ fn twenty_random_models_out_of_core_have_the_bits_of_one_machine() {
 	}
 	// All sizes were met, from the whole model in memory to one unit at a time.
 	assert!(counts.contains(&1) && counts.iter().any(|&spans| spans >= 5), "{counts:?}");
+}
+
+#[test]
+fn the_held_out_loss_of_twenty_random_models_out_of_core_has_the_bits_of_one_machine() {
+	for seed in 0..20 {
+		let mut case = case(seed);
+		case.train.validation_sequences = [1, 3, 4, 7, 12][seed as usize % 5];
+		let sequences = |number: u32, tokens: &mut [u32]| {
+			tokens.copy_from_slice(&random_tokens(tokens.len(), case.model.vocab, 5_000 + u64::from(number)));
+			if case.train.masked {
+				tokens.iter_mut().step_by(3 + number as usize).for_each(|token| *token |= MASK);
+			}
+			Ok::<_, io::Error>(())
+		};
+		let exec = Arc::new(Exec::new(1).unwrap());
+		let mut validator = Validator::new(exec.clone(), &case.model, &case.train).unwrap();
+		let trainer = Trainer::new(exec.clone(), &case.model, &case.train).unwrap();
+		let mut arena = Arena::new(trainer.arena_len().max(validator.arena_len()));
+		trainer.begin(&mut arena, &case.theta);
+		if let Some(base) = &case.base {
+			trainer.set_model(&mut arena, base);
+		}
+		let expected = validator.loss(&mut arena, sequences).unwrap();
+
+		let refused = OutOfCore::new(&exec, &case.model, &case.train, 0).err();
+		let Some(OutOfCoreError::TooSmall { needed, given: 0 }) = refused else { panic!("{refused:?}") };
+		for memory in [needed, 2 * needed, u64::MAX] {
+			let mut executor = OutOfCore::new(&exec, &case.model, &case.train, memory).unwrap();
+			assert!(executor.bytes() <= memory);
+			let mut kept = Kept::default();
+			kept.write(Shelved::Parameters, 0, &case.theta).unwrap();
+			case.base.iter().for_each(|base| kept.write(Shelved::Base, 0, base).unwrap());
+			let found = executor.validate(&mut kept, sequences).unwrap().unwrap();
+			assert_eq!(found.to_bits(), expected.to_bits(), "seed {seed}, {memory} bytes: {found} and {expected}");
+			// A sequence that cannot be had is named, and parameters that are no numbers have no loss.
+			let missing = |number: u32, _: &mut [u32]| if number == 0 { Err("gone") } else { Ok(()) };
+			let refused = executor.validate(&mut kept, missing).unwrap();
+			assert_eq!(refused, Err(ValidationError::Source { sequence: 0, source: "gone" }));
+			kept.write(Shelved::Parameters, 0, &vec![f32::NAN; case.theta.len()]).unwrap();
+			let diverged = executor.validate(&mut kept, sequences).unwrap();
+			assert!(matches!(diverged, Err(ValidationError::Step(StepError::Diverged))), "{diverged:?}");
+		}
+	}
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use crate::{
 	config::ModelConfig,
-	layout::{ParamKind, ParamLayout},
+	layout::{ParamKind, ParamLayout, ParamTensor},
 	merkle::{blake2_256, Hash},
 };
 use alloc::{vec, vec::Vec};
@@ -24,19 +24,23 @@ const STD: f32 = 0.02;
 ///
 /// `layout` is that of what is trained.
 pub fn theta_0(model: &ModelConfig, layout: &ParamLayout, seed: &[u8; 32]) -> Vec<f32> {
-	// A model has fewer than 2^21 layers, since each has 1,024 parameters or more: the conversion is exact.
-	let residual_std = STD / sqrt((2 * model.layers) as f32);
 	let mut theta = vec![0.0; layout.len()];
 	for (index, tensor) in (0u32..).zip(layout.tensors()) {
-		let values = &mut theta[tensor.range()];
-		match tensor.kind {
-			ParamKind::Norm => values.fill(1.0),
-			ParamKind::Bias | ParamKind::AdapterOut | ParamKind::Code => {}
-			ParamKind::ResidualLinear => fill(values, key(seed, index), residual_std),
-			ParamKind::Embedding | ParamKind::Linear | ParamKind::Head | ParamKind::AdapterIn => fill(values, key(seed, index), STD),
-		}
+		fill_first(model, (index, tensor), seed, &mut theta[tensor.range()]);
 	}
 	theta
+}
+
+/// Initial values of one tensor, number `index` of what is trained, in `values`, which are zeros: as [`theta_0`] has them.
+pub fn fill_first(model: &ModelConfig, (index, tensor): (u32, &ParamTensor), seed: &[u8; 32], values: &mut [f32]) {
+	// A model has fewer than 2^21 layers, since each has 1,024 parameters or more: the conversion is exact.
+	let residual_std = STD / sqrt((2 * model.layers) as f32);
+	match tensor.kind {
+		ParamKind::Norm => values.fill(1.0),
+		ParamKind::Bias | ParamKind::AdapterOut | ParamKind::Code => {}
+		ParamKind::ResidualLinear => fill(values, key(seed, index), residual_std),
+		ParamKind::Embedding | ParamKind::Linear | ParamKind::Head | ParamKind::AdapterIn => fill(values, key(seed, index), STD),
+	}
 }
 
 fn key(seed: &[u8; 32], index: u32) -> Hash {

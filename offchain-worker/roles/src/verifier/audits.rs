@@ -8,12 +8,14 @@ use super::{
 use crate::{actor::guarded::guarded, pace::is_near, WorkerError};
 use neuroshard_chain_client::{disputes, ChainAt, ChainError, Heads};
 use neuroshard_disputes::cases::ledger::Finding;
+use neuroshard_graph::game::Doubt;
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView},
 	dispute::{ClaimId, ClaimKind},
 	grounds::Grounds,
-	BlockNumber,
+	run::Work,
+	BlockNumber, H256,
 };
 use std::{future::Future, time::Instant};
 use tokio::sync::watch;
@@ -74,7 +76,14 @@ impl Verifier {
 			self.wait_for_room().await?;
 			let Some(record) = at.record(run, round).await? else { return Err(gone(audit)) };
 			let slow = |seconds| WorkerError::Slow { what: "what is audited".into(), seconds };
-			let case = attempt(heads.clone(), audit, slow, self.case_of(at, &claim, held, priority)).await?;
+			let case = match attempt(heads.clone(), audit, slow, self.case_of(at, &claim, held, priority)).await {
+				Err(short @ WorkerError::TooLittleMemory { .. }) => {
+					let work = self.revealed(&record, &claim, at).await?;
+					let (doubt, sample) = self.audit_out_of_core(at, heads.clone(), audit, (work.as_ref(), short, priority)).await?;
+					return Ok((None, work, doubt, sample));
+				}
+				case => case?,
+			};
 			let Some(case) = case else { return Err(gone(audit)) };
 			let work = self.revealed(&record, &claim, at).await?;
 			let case = match &work {
@@ -98,7 +107,7 @@ impl Verifier {
 				let (took, now) = (begun.elapsed(), at.block().number);
 				self.samples.pace.note_audit((run, &claim.config), claim.steps, took, priority, now);
 			}
-			Ok((case, work, doubt, sample))
+			Ok((Some(case), work, doubt, sample))
 		};
 		// Put off.
 		let haste = Haste::Audit { until: if is_sealing(audit, at.block().number) { audit.deadline } else { 0 } };
@@ -110,6 +119,15 @@ impl Verifier {
 			// A check found that before.
 			_ if self.ledger.finding(&claim).is_some() || self.accusations.contains_key(&claim) => return Ok(()),
 			(Some(work), Some(doubt)) => {
+				let Some(case) = case else {
+					tracing::warn!(
+						round,
+						who = %claim.who,
+						?doubt,
+						"audited work is not what its inner steps give. To dispute it takes more memory than is free: its sample is reported, and others dispute it"
+					);
+					return self.note(claim, Finding::Unknown, audit.closes_at, at.block().number);
+				};
 				tracing::warn!(round, who = %claim.who, ?doubt, "audited work is not what its inner steps give: disputing it");
 				self.case = Some((claim.clone(), case));
 				let call = disputes::challenge_work(run, round, claim.who.clone(), work, doubt);
@@ -119,6 +137,36 @@ impl Verifier {
 		};
 		self.found(finding);
 		self.note(claim, finding, audit.closes_at, at.block().number)
+	}
+
+	/// What an audit finds, with what does not fit into memory in files. `short` is the error that says what is missing, which is returned where that cannot be.
+	async fn audit_out_of_core(
+		&self,
+		at: &ChainAt,
+		heads: watch::Receiver<Heads>,
+		audit: &AuditView,
+		(work, short, priority): (Option<&Work>, WorkerError, Priority),
+	) -> Result<(Option<Doubt>, Option<H256>), WorkerError> {
+		let WorkerError::TooLittleMemory { available, .. } = short else { return Err(short) };
+		let claim = audited(audit);
+		let slow = |seconds| WorkerError::Slow { what: "what is audited".into(), seconds };
+		let filed = attempt(heads.clone(), audit, slow, self.filed(at, &claim)).await?;
+		let Some(mut filed) = filed else { return Err(short) };
+		if let Some(work) = work {
+			let before = work.residuals(&filed.judged.config.train).map(|[before, _]| before);
+			let slow = |seconds| WorkerError::SlowResidual { root: before.unwrap_or_default(), who: claim.who.clone(), seconds };
+			let fetched = attempt(heads, audit, slow, self.with_filed_residual(at, &claim, filed, work)).await;
+			if fetched.as_ref().is_err_and(WorkerError::is_out_of_reach) {
+				self.samples.note_withheld(audit);
+			}
+			filed = fetched?;
+		}
+		self.samples.note_complete(audit);
+		tracing::info!(round = audit.round, subject = %claim.who, step = audit.step, "auditing in files: a round takes more memory than is free");
+		let (config, steps, begun) = (filed.judged.config.clone(), filed.judged.steps, Instant::now());
+		let found = self.audit_in_files(filed, (work.cloned(), audit.step), (available, priority)).await?;
+		self.samples.pace.note_audit((audit.run, &config), steps, begun.elapsed(), priority, at.block().number);
+		Ok(found)
 	}
 }
 

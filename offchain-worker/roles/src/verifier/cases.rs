@@ -204,11 +204,7 @@ impl Verifier {
 		if before == zeros_root(leaves) {
 			return Ok(case.with_residual(before, None));
 		}
-		let owner = addresses(at, [claim.who.clone()].into(), &self.me).await?.into_values();
-		let others = peers_of_round(at, (claim.run, claim.round), config.dataset, &self.me).await?;
-		let peers: Vec<PeerAddress> = owner.chain(others).collect();
-		self.content.store.pin(before, &round_label(claim.run, claim.round))?;
-		self.content.net.fetch(ContentDescriptor { root: before, leaves }, &peers).await?;
+		self.fetch_residual(at, claim, &config, before).await?;
 		let residual = tiles::decode(&layout, &read(&self.content.store, before)?);
 		// As good as one that nobody hands out: nobody can have computed with it.
 		let residual = residual.map_err(|source| WorkerError::NoResidual { root: before, source })?;

@@ -155,6 +155,35 @@ impl<T> Drop for Running<T> {
 	}
 }
 
+/// Raises a flag when it is dropped.
+struct Raised(Arc<AtomicBool>);
+
+impl Drop for Raised {
+	fn drop(&mut self) {
+		self.0.store(true, Ordering::Relaxed);
+	}
+}
+
+/// What `job` gives on a thread of its own with this priority. Dropped, it raises `cancel`, at which the job is to end.
+///
+/// # Errors
+/// [`WorkerError::Panicked`] if the job panicked; [`WorkerError::File`] if there is no thread.
+pub(super) async fn on_thread<T: Send + 'static>(
+	priority: Priority,
+	cancel: Arc<AtomicBool>,
+	job: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, WorkerError> {
+	let _raised = Raised(cancel);
+	let (answer, result) = oneshot::channel();
+	let spawned = std::thread::Builder::new().name("verify".into()).spawn(move || {
+		priority.take();
+		let ended = catch_unwind(AssertUnwindSafe(job));
+		let _ = answer.send(ended.map_err(|panic| panicked("the recomputation of a claim", panic.as_ref())));
+	});
+	spawned.map_err(|source| WorkerError::File { path: "the verifier's thread".into(), source })?;
+	result.await.map_err(|_| WorkerError::Stopped)?
+}
+
 #[cfg(test)]
 mod tests {
 	use super::*;

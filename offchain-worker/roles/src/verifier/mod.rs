@@ -11,6 +11,7 @@ mod cases;
 mod checks;
 mod compute;
 mod games;
+mod in_files;
 #[cfg(test)]
 mod tests;
 

@@ -3,7 +3,10 @@
 //! Each span goes through all micro-batches before the next one begins, so that its parameters are read twice in a step, and once more to be changed. Of a
 //! layer's forward pass only the rows that it was given are kept. All bits are those of a [`super::Trainer`] that has the model in memory.
 
+mod held_out;
+
 use super::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
+use held_out::HeldOut;
 use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
 	cover::merge,
@@ -29,6 +32,8 @@ pub enum Shelved {
 	Rows(u32),
 	/// The gradient of these.
 	RowGradients(u32),
+	/// Rows that the next unit is given, of all held-out tokens.
+	HeldOutRows,
 }
 
 /// Where vectors of floats are kept. What was never written need not be readable.
@@ -78,15 +83,12 @@ pub struct OutOfCore {
 	width: usize,
 	/// Rows of a micro-batch.
 	rows: usize,
-	buffer: Vec<f32>,
+	held_out: HeldOut,
 }
 
-/// Bytes of an arena, and of the buffers beside it.
+/// Bytes of an arena for whichever of these spans.
 fn bytes(spans: &[SpanTrainer]) -> u64 {
-	let own = |span: &SpanTrainer| span.held().layout.len().max(span.base().map_or(0, |base| base.layout.len()));
-	let arena = spans.iter().map(|span| span.arena_len() as u64).max().unwrap_or_default();
-	let buffer = spans.iter().map(|span| own(span) as u64).max().unwrap_or_default();
-	arena.saturating_add(buffer).saturating_mul(4)
+	spans.iter().map(|span| span.arena_len() as u64).max().unwrap_or_default().saturating_mul(4)
 }
 
 impl OutOfCore {
@@ -95,58 +97,25 @@ impl OutOfCore {
 	/// # Errors
 	/// [`OutOfCoreError::Setup`], [`OutOfCoreError::TooSmall`].
 	pub fn new(exec: &Arc<Exec>, model: &ModelConfig, train: &TrainConfig, memory: u64) -> Result<Self, OutOfCoreError> {
-		let mut needed = u64::MAX;
-		let micro_batches = core::iter::once(train.batch).chain((1..train.batch).rev());
-		for micro_batch in micro_batches.filter(|&micro| super::memory::divides(micro, train.batch, train.seq_len)) {
-			let make = |span| SpanTrainer::new(exec.clone(), model, train, span, (micro_batch, 1));
-			// The smallest spans there are, of which as many are put together as fit.
-			let mut spans: Vec<(Span, SpanTrainer)> = Vec::new();
-			let mut too_large = None;
-			for span in smallest(model) {
-				let trainer = make(span)?;
-				let own = bytes(core::slice::from_ref(&trainer));
-				if own > memory {
-					too_large = too_large.max(Some(own));
-				}
-				let Some((last, _)) = spans.last().filter(|_| own <= memory) else {
-					spans.push((span, trainer));
-					continue;
-				};
-				let both = Span { first: last.first, count: last.count.saturating_add(span.count) };
-				let together = make(both)?;
-				if bytes(core::slice::from_ref(&together)) <= memory {
-					spans.pop();
-					spans.push((both, together));
-				} else {
-					spans.push((span, trainer));
-				}
-			}
-			match too_large {
-				None => return Ok(Self::of(spans.into_iter().map(|(_, trainer)| trainer).collect(), model, train, micro_batch)),
-				Some(own) => needed = needed.min(own),
-			}
+		let (steps, held_out) = (spans_in(exec, model, train, memory), HeldOut::new(exec, model, train, memory));
+		if let (Err(OutOfCoreError::TooSmall { needed, .. }), Err(OutOfCoreError::TooSmall { needed: other, .. })) = (&steps, &held_out) {
+			return Err(OutOfCoreError::TooSmall { needed: *needed.max(other), given: memory });
 		}
-		Err(match needed {
-			u64::MAX => SetupError::MicroBatch { micro_batch: train.batch, batch: train.batch, seq_len: train.seq_len }.into(),
-			needed => OutOfCoreError::TooSmall { needed, given: memory },
-		})
-	}
-
-	fn of(spans: Vec<SpanTrainer>, model: &ModelConfig, train: &TrainConfig, micro_batch: u32) -> Self {
-		let mut order: Vec<(usize, usize)> = spans
-			.iter()
-			.enumerate()
-			.flat_map(|(span, trainer)| (0..trainer.segments().len()).map(move |segment| (span, segment)))
-			.collect();
-		order.sort_unstable_by_key(|&(span, segment)| spans[span].segments()[segment].units.start);
-		let arena = Arena::new(spans.iter().map(SpanTrainer::arena_len).max().unwrap_or_default());
+		let ((spans, micro_batch), held_out) = (steps?, held_out?);
+		let order = order(&spans);
+		let arena = Arena::new(spans.iter().map(SpanTrainer::arena_len).max().unwrap_or_default().max(held_out.arena_len()));
 		let (width, rows) = (model.dim as usize, micro_batch as usize * train.seq_len as usize);
-		Self { spans, order, arena, width, rows, buffer: Vec::new() }
+		Ok(Self { spans, order, arena, width, rows, held_out })
 	}
 
 	/// Spans that the model is cut into, one of which is in memory at a time.
 	pub fn spans(&self) -> usize {
 		self.spans.len()
+	}
+
+	/// Bytes of memory that it takes, at most those that were given.
+	pub fn bytes(&self) -> u64 {
+		bytes(&self.spans).max(self.held_out.bytes())
 	}
 
 	/// Tokens of a batch, as [`super::Trainer::batch_tokens`].
@@ -196,13 +165,10 @@ impl OutOfCore {
 	/// Brings the parameters of a span into the arena.
 	fn load(&mut self, shelf: &mut impl Shelf, span: usize) -> Result<(), OutOfCoreError> {
 		let trainer = &self.spans[span];
-		if let Some(base) = trainer.base() {
-			read(shelf, Shelved::Base, base, &mut self.buffer)?;
-			trainer.set_base(&mut self.arena, &self.buffer);
+		if let Some((base, at)) = trainer.base().zip(trainer.base_at()) {
+			read(shelf, Shelved::Base, base, &mut self.arena[at])?;
 		}
-		read(shelf, Shelved::Parameters, trainer.held(), &mut self.buffer)?;
-		trainer.set_vector(&mut self.arena, 0, &self.buffer);
-		Ok(())
+		read(shelf, Shelved::Parameters, trainer.held(), &mut self.arena[trainer.vector_at(0)])
 	}
 
 	/// Rows of micro-batch `micro` on the shelf: what a unit is given, or its gradient; none where there are none.
@@ -244,8 +210,7 @@ impl OutOfCore {
 		self.load(shelf, span)?;
 		if begun {
 			let trainer = &self.spans[span];
-			read(shelf, Shelved::Gradient, trainer.held(), &mut self.buffer)?;
-			trainer.set_vector(&mut self.arena, 3, &self.buffer);
+			read(shelf, Shelved::Gradient, trainer.held(), &mut self.arena[trainer.vector_at(3)])?;
 		}
 		let units = self.spans[span].segments()[segment].units.clone();
 		for micro in 0..self.spans[span].micro_batches() {
@@ -283,8 +248,7 @@ impl OutOfCore {
 	) -> Result<StepOutcome, OutOfCoreError> {
 		let trainer = &mut self.spans[span];
 		for (place, what) in [Shelved::Parameters, Shelved::FirstMoment, Shelved::SecondMoment, Shelved::Gradient].into_iter().enumerate() {
-			read(shelf, what, trainer.held(), &mut self.buffer)?;
-			trainer.set_vector(&mut self.arena, place, &self.buffer);
+			read(shelf, what, trainer.held(), &mut self.arena[trainer.vector_at(place)])?;
 		}
 		let outcome = trainer.end_step(&mut self.arena, sums, schedule_index, t)?;
 		let state = trainer.state(&self.arena);
@@ -301,13 +265,62 @@ impl OutOfCore {
 	pub fn root(&mut self, shelf: &mut impl Shelf, what: Shelved) -> Result<Option<Hash>, OutOfCoreError> {
 		let mut parts = Vec::new();
 		for span in &self.spans {
-			read(shelf, what, span.held(), &mut self.buffer)?;
-			parts.push((span.held().cover(), span.held().roots(&self.buffer, span.exec().threads())));
+			// Where parameters are while a step is under way.
+			let at = span.vector_at(0);
+			read(shelf, what, span.held(), &mut self.arena[at.clone()])?;
+			parts.push((span.held().cover(), span.held().roots(&self.arena[at], span.exec().threads())));
 		}
 		let leaves = self.spans.first().map_or(0, |span| span.held().all_tiles);
 		let parts: Vec<_> = parts.iter().map(|(cover, roots)| (cover, roots.as_slice())).collect();
 		Ok(merge(leaves, &parts))
 	}
+}
+
+/// Spans that a step fits so many bytes of memory with, as few as there can be, and the sequences of a micro-batch.
+fn spans_in(exec: &Arc<Exec>, model: &ModelConfig, train: &TrainConfig, memory: u64) -> Result<(Vec<SpanTrainer>, u32), OutOfCoreError> {
+	let mut needed = u64::MAX;
+	let micro_batches = core::iter::once(train.batch).chain((1..train.batch).rev());
+	for micro_batch in micro_batches.filter(|&micro| super::memory::divides(micro, train.batch, train.seq_len)) {
+		let make = |span| SpanTrainer::new(exec.clone(), model, train, span, (micro_batch, 1));
+		// The smallest spans there are, of which as many are put together as fit.
+		let mut spans: Vec<(Span, SpanTrainer)> = Vec::new();
+		let mut too_large = None;
+		for span in smallest(model) {
+			let trainer = make(span)?;
+			let own = bytes(core::slice::from_ref(&trainer));
+			if own > memory {
+				too_large = too_large.max(Some(own));
+			}
+			let Some((last, _)) = spans.last().filter(|_| own <= memory) else {
+				spans.push((span, trainer));
+				continue;
+			};
+			let both = Span { first: last.first, count: last.count.saturating_add(span.count) };
+			let together = make(both)?;
+			if bytes(core::slice::from_ref(&together)) <= memory {
+				spans.pop();
+				spans.push((both, together));
+			} else {
+				spans.push((span, trainer));
+			}
+		}
+		match too_large {
+			None => return Ok((spans.into_iter().map(|(_, trainer)| trainer).collect(), micro_batch)),
+			Some(own) => needed = needed.min(own),
+		}
+	}
+	Err(match needed {
+		u64::MAX => SetupError::MicroBatch { micro_batch: train.batch, batch: train.batch, seq_len: train.seq_len }.into(),
+		needed => OutOfCoreError::TooSmall { needed, given: memory },
+	})
+}
+
+/// Spans and their segments, by the units that they have.
+fn order(spans: &[SpanTrainer]) -> Vec<(usize, usize)> {
+	let segments = |(span, trainer): (usize, &SpanTrainer)| (0..trainer.segments().len()).map(move |segment| (span, segment));
+	let mut order: Vec<_> = spans.iter().enumerate().flat_map(segments).collect();
+	order.sort_unstable_by_key(|&(span, segment)| spans[span].segments()[segment].units.start);
+	order
 }
 
 /// The smallest spans that a model can be cut into, around the ring from its end on.
@@ -320,10 +333,9 @@ fn smallest(model: &ModelConfig) -> impl Iterator<Item = Span> {
 	ends.into_iter().flatten().chain((1..units.saturating_sub(1)).map(|first| Span { first, count: 1 }))
 }
 
-/// What a span holds of a vector on the shelf, into `buffer`.
-fn read(shelf: &mut impl Shelf, what: Shelved, held: &Held, buffer: &mut Vec<f32>) -> Result<(), OutOfCoreError> {
-	buffer.resize(held.layout.len(), 0.0);
-	let mut rest = &mut buffer[..];
+/// What a span holds of a vector on the shelf, into `values`.
+fn read(shelf: &mut impl Shelf, what: Shelved, held: &Held, values: &mut [f32]) -> Result<(), OutOfCoreError> {
+	let mut rest = values;
 	for range in &held.elements {
 		let (part, after) = rest.split_at_mut(range.len());
 		shelf.read(what, range.start, part)?;

@@ -5,7 +5,7 @@ use super::{
 	Exec,
 };
 use neuroshard_graph::{
-	config::{Aggregator, Code, Compressed, Robust, TrainConfig},
+	config::{Aggregator, Code, Compressed, TrainConfig},
 	layout::ParamLayout,
 	outer::{effective_trim, AggregateError, Way, Weighing},
 };
@@ -110,55 +110,49 @@ fn combination<D: Deltas>(
 	steps: &[u32],
 	aggregator: Aggregator,
 ) -> Result<Combination, AggregateError> {
-	let bad_count = AggregateError::Count(deltas.len());
-	let count = u32::try_from(deltas.len()).ok().filter(|&count| count > 0).ok_or(bad_count)?;
 	deltas.iter().try_for_each(|delta| expect(tiling.len(), delta.len()))?;
-	if steps.len() != if aggregator.weighs_steps() { deltas.len() } else { 0 } {
-		return Err(AggregateError::Steps { steps: steps.len(), deltas: deltas.len() });
-	}
-	Ok(match aggregator {
-		Aggregator::Mean => Combination::Mean,
-		Aggregator::TrimmedMean { trim } => Combination::TrimmedMean { factors: Vec::new(), trim: effective_trim(trim, count) as usize },
-		Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => {
-			Weights { compute, tiling, deltas, steps, factors: Vec::new() }.combination(&robust, count)
-		}
+	Combination::new(aggregator, deltas.len(), steps, |distance, factors| {
+		let (rows, cols) = distance.block(deltas.len());
+		let mut sums = vec![0.0; tiling.segments() * rows * cols];
+		compute.distance_sums(&Measured { tiling, vectors: deltas, factors }, distance, &mut sums);
+		let mut squares = vec![0.0; rows * cols];
+		sums.chunks_exact(rows * cols).for_each(|block| add_assign(&mut squares, block));
+		Ok(squares)
 	})
 }
 
-/// Deltas, and the factors that shorten them.
-struct Weights<'a, D> {
-	compute: &'a D,
-	tiling: &'a Tiling,
-	deltas: &'a [&'a [f32]],
-	steps: &'a [u32],
-	factors: Vec<f32>,
-}
-
-impl<D: Deltas> Weights<'_, D> {
-	fn combination(mut self, robust: &Robust, count: u32) -> Combination {
-		if let Some(clipping) = robust.clipping() {
-			self.factors = self.weights(clipping);
+impl Combination {
+	/// How `count` deltas are combined, with the inner `steps` behind each where deltas weigh by them. `squares(distance, factors)` gives squared distances of
+	/// the deltas, each shortened by its factor where there are factors: the sums over segments that [`Deltas::distance_sums`] gives, ascending. It is asked at most twice.
+	///
+	/// # Errors
+	/// [`AggregateError`] for no delta or too many, or other steps; those of `squares`.
+	pub fn new<E: From<AggregateError>>(
+		aggregator: Aggregator,
+		count: usize,
+		steps: &[u32],
+		mut squares: impl FnMut(Distance, &[f32]) -> Result<Vec<f32>, E>,
+	) -> Result<Self, E> {
+		let deltas = u32::try_from(count).ok().filter(|&deltas| deltas > 0).ok_or(AggregateError::Count(count))?;
+		if steps.len() != if aggregator.weighs_steps() { count } else { 0 } {
+			return Err(AggregateError::Steps { steps: steps.len(), deltas: count }.into());
 		}
-		match robust.way(count) {
-			Way::Trimmed(trim) => Combination::TrimmedMean { trim: trim as usize, factors: self.factors },
-			Way::Weighted(weighing) => Combination::WeightedSum(self.weights(weighing)),
-		}
-	}
-
-	fn weights(&self, weighing: Weighing) -> Vec<f32> {
-		let squares = weighing.distance().map_or(Vec::new(), |distance| self.squares(distance));
-		weighing.weigh(&squares, self.deltas.len(), &self.factors, self.steps)
-	}
-
-	/// Squared distances.
-	fn squares(&self, distance: Distance) -> Vec<f32> {
-		let (rows, cols) = distance.block(self.deltas.len());
-		let mut sums = vec![0.0; self.tiling.segments() * rows * cols];
-		let measured = Measured { tiling: self.tiling, vectors: self.deltas, factors: &self.factors };
-		self.compute.distance_sums(&measured, distance, &mut sums);
-		let mut squares = vec![0.0; rows * cols];
-		sums.chunks_exact(rows * cols).for_each(|block| add_assign(&mut squares, block));
-		squares
+		let robust = match aggregator {
+			Aggregator::Mean => return Ok(Self::Mean),
+			Aggregator::TrimmedMean { trim } => {
+				return Ok(Self::TrimmedMean { factors: Vec::new(), trim: effective_trim(trim, deltas) as usize });
+			}
+			Aggregator::Robust(robust) | Aggregator::Compressed(Compressed { robust, .. }) => robust,
+		};
+		let mut weights = |weighing: Weighing, factors: &[f32]| {
+			let squares = weighing.distance().map_or(Ok(Vec::new()), |distance| squares(distance, factors))?;
+			Ok::<_, E>(weighing.weigh(&squares, count, factors, steps))
+		};
+		let factors = robust.clipping().map_or(Ok(Vec::new()), |clipping| weights(clipping, &[]))?;
+		Ok(match robust.way(deltas) {
+			Way::Trimmed(trim) => Self::TrimmedMean { trim: trim as usize, factors },
+			Way::Weighted(weighing) => Self::WeightedSum(weights(weighing, &factors)?),
+		})
 	}
 }
 

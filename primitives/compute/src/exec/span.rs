@@ -111,6 +111,19 @@ impl<B: Backend> SpanTrainer<B> {
 		[0, self.update.first_moment, self.update.second_moment, self.update.gradient].map(|offset| self.runner.region(offset))
 	}
 
+	/// Where parameters (0), first (1) or second moments (2), or the gradients (3) lie in the arena.
+	///
+	/// # Panics
+	/// If there is no such vector.
+	pub fn vector_at(&self, place: usize) -> At {
+		self.vectors_at()[place].clone()
+	}
+
+	/// Where the part of the model lies that an adapter is beside; `None` without an adapter.
+	pub fn base_at(&self) -> Option<At> {
+		self.runner.base_range()
+	}
+
 	/// The span's parameters, first and second moments; copies, where the arena is a device's.
 	pub fn state<'a>(&self, arena: &'a B::Arena) -> [Cow<'a, [f32]>; 3] {
 		let [theta, first, second, _] = self.vectors_at();
@@ -291,6 +304,15 @@ impl<B: Backend> SpanTrainer<B> {
 	/// The mean loss of the batch, where the span has the end of the model.
 	pub fn loss(&mut self, arena: &mut B::Arena) -> Option<f32> {
 		self.runner.mean_loss(arena)
+	}
+
+	/// Sums of the losses of 32 tokens each, of the whole batch in order, once its forward pass is through; none where the span does not have the end of the
+	/// model.
+	pub fn loss_tiles(&mut self, arena: &mut B::Arena) -> Vec<f32> {
+		let Some(all) = &self.runner.accumulated else { return Vec::new() };
+		let tiles = all.sums.start..all.sums.start + all.losses.len() / 32;
+		self.runner.exec.partial_sums(arena, all.losses.clone(), all.sums.clone());
+		self.runner.exec.view(arena, tiles).into_owned()
 	}
 
 	/// Ends a step: from the sums of the squares of all units, ascending, and the loss. `schedule_index` and `t` are those of

@@ -14,6 +14,7 @@ use neuroshard_store::Store;
 use neuroshard_training::{
 	checkpoint::{decode_delta, Checkpoint, Header},
 	engine::{Device, Engine},
+	files::{replay_run_in_files, InFiles},
 	outer::{apply_outer, apply_outer_steps, attest, Included, OuterError},
 	presets,
 	replay::{replay_run, AdoptedRound, Progress, ReplayError},
@@ -25,7 +26,7 @@ use neuroshard_types::{
 	run::{Bridge, PhaseDurations, RoundRecord, RunConfig, RunStart},
 	AccountId, Aggregator, Code, Compressed, Robust, Rule, TopK, TrainConfig, F32, H256, NEURO,
 };
-use std::sync::atomic::AtomicBool;
+use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 /// A run of two providers, and its last checkpoint.
 struct Run {
@@ -195,9 +196,40 @@ fn run_of(aggregator: Aggregator, fraud: Fraud, rounds_count: u8) -> Run {
 	Run { folder, loader, config, rounds, last, kept: kept_folder }
 }
 
+/// A replay in memory. What it says and tells must be what one in files does, in a third of the memory that a step takes.
+fn replay(
+	config: &RunConfig,
+	rounds: &[AdoptedRound],
+	loader: &Loader,
+	store: Option<PathBuf>,
+	mut tell: impl FnMut(Progress<'_>),
+) -> Result<Checkpoint, ReplayError> {
+	let mut heard = Vec::new();
+	let hear = |progress: Progress<'_>| {
+		heard.push(format!("{progress:?}"));
+		tell(progress);
+	};
+	let outcome = replay_run(RUN, config, rounds, loader, store.clone(), (Device::Cpu, 2), hear);
+	let folder = tempfile::tempdir().unwrap();
+	let memory = Engine::new(&config.model, &config.train, 1).unwrap().arena_bytes() as u64 / 3;
+	let on = InFiles { memory, threads: 2, folder: folder.path().into(), store };
+	let mut told = Vec::new();
+	let found = replay_run_in_files(RUN, config, rounds, loader, on, |progress| told.push(format!("{progress:?}")));
+	assert_eq!(told, heard);
+	match (&outcome, &found) {
+		(Ok(last), Ok(root)) => assert_eq!(*root, last.header.root()),
+		(Err(expected), Err(found)) => {
+			assert_eq!((found.to_string(), found.is_difference()), (expected.to_string(), expected.is_difference()));
+		}
+		_ => panic!("{found:?} in files, and in memory {:?}", outcome.map(|last| last.header)),
+	}
+	assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+	outcome
+}
+
 impl Run {
 	fn replay(&self, rounds: &[AdoptedRound]) -> Result<Checkpoint, ReplayError> {
-		replay_run(RUN, &self.config, rounds, &self.loader, None, (Device::Cpu, 2), |_| ())
+		replay(&self.config, rounds, &self.loader, None, |_| ())
 	}
 
 	/// A replay with what somebody kept, and what it told of fraud.
@@ -209,7 +241,7 @@ impl Run {
 			}
 		};
 		let store = Some(self.kept.path().to_path_buf());
-		(replay_run(RUN, &self.config, &self.rounds, &self.loader, store, (Device::Cpu, 2), tell), told)
+		(replay(&self.config, &self.rounds, &self.loader, store, tell), told)
 	}
 
 	/// What a replay says if one thing in the second round were otherwise.
@@ -231,7 +263,7 @@ fn an_honest_run_agrees_round_by_round() {
 		Progress::Step(0, account, taken) if *account == run.rounds[0].record.included[0].0 => steps.push(taken),
 		_ => {}
 	};
-	let last = replay_run(RUN, &run.config, &run.rounds, &run.loader, None, (Device::Cpu, 1), tell).unwrap();
+	let last = replay(&run.config, &run.rounds, &run.loader, None, tell).unwrap();
 	assert_eq!(last, run.last);
 	assert_eq!(told, [(0, run.rounds[0].record.checkpoint), (1, run.rounds[1].record.checkpoint)]);
 	let most = run.config.train.inner_steps;
@@ -373,25 +405,25 @@ fn coded() -> Aggregator {
 #[test]
 fn a_run_whose_deltas_leave_residuals_is_replayed_with_them() {
 	let Run { folder: _text, loader, config, mut rounds, last, .. } = run_of(coded(), Fraud::None, 3);
-	let replay = |rounds: &[AdoptedRound]| replay_run(RUN, &config, rounds, &loader, None, (Device::Cpu, 2), |_| ());
-	assert_eq!(replay(&rounds).unwrap(), last);
+	let of = |rounds: &[AdoptedRound]| replay(&config, rounds, &loader, None, |_| ());
+	assert_eq!(of(&rounds).unwrap(), last);
 	let residuals = |round: usize| rounds[round].works[0].1.residuals(&config.train).unwrap();
 	assert!(residuals(0)[1] == residuals(1)[0] && residuals(1)[1] == residuals(2)[0] && residuals(0)[1] != residuals(1)[1]);
 
 	// Whoever was not included goes on with what its delta began with.
 	let Run { folder: _other_text, loader: other, config: same, rounds: left_out, last: end, .. } = run_of(coded(), Fraud::LeftOut, 3);
-	assert_eq!(replay_run(RUN, &same, &left_out, &other, None, (Device::Cpu, 2), |_| ()).unwrap(), end);
+	assert_eq!(replay(&same, &left_out, &other, None, |_| ()).unwrap(), end);
 	assert_ne!(end, last);
 
 	// A residual that was not left by the round, and one that nobody left.
 	let honest = rounds.clone();
 	*rounds[1].works[0].1.state_roots.last_mut().unwrap() = H256([9; 32]);
-	let found = replay(&rounds).unwrap_err();
+	let found = of(&rounds).unwrap_err();
 	assert!(found.is_difference() && found.to_string().contains("a state root (number 4 of 4)"), "{found}");
 	rounds.clone_from(&honest);
 	let roots = &mut rounds[2].works[0].1.state_roots;
 	let before = roots.len() - 2;
 	roots[before] = H256([9; 32]);
-	let absent = replay(&rounds).unwrap_err();
+	let absent = of(&rounds).unwrap_err();
 	assert!(!absent.is_difference() && absent.to_string().contains("the residual 0x0909"), "{absent}");
 }
