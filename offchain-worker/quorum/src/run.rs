@@ -7,7 +7,11 @@ use crate::{
 };
 use neuroshard_compute::exec::StepOutcome;
 use neuroshard_graph::game::{Record, Signature};
-use std::{collections::BTreeMap, ops::Range, time::Duration};
+use std::{
+	collections::BTreeMap,
+	ops::Range,
+	time::{Duration, Instant},
+};
 use tokio::{
 	runtime::Handle,
 	sync::mpsc::{Receiver, Sender},
@@ -27,6 +31,7 @@ pub struct Mail {
 	pub runtime: Handle,
 	/// Links that have ended: that matters to who waits for something of theirs.
 	ended: BTreeMap<usize, LinkError>,
+	waited: Duration,
 }
 
 /// Messages that wait between two members at most, where so many micro-batches are between forward and backward pass: their rows and gradients, the sums of a step, and
@@ -133,7 +138,12 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 impl Mail {
 	/// Without a message yet.
 	pub fn new(inbox: Receiver<Arrived>, outboxes: BTreeMap<usize, Sender<Message>>, runtime: Handle) -> Self {
-		Self { inbox, outboxes, runtime, ended: BTreeMap::new() }
+		Self { inbox, outboxes, runtime, ended: BTreeMap::new(), waited: Duration::ZERO }
+	}
+
+	/// Time that was spent waiting for others.
+	pub fn waited(&self) -> Duration {
+		self.waited
 	}
 
 	/// Gives a member what has arrived; records are for whoever leads.
@@ -170,8 +180,10 @@ impl Mail {
 		if let Some((member, error)) = missing.iter().find_map(|member| self.ended.remove_entry(member)) {
 			return Err(QuorumError::Gone(member, error));
 		}
-		let inbox = &mut self.inbox;
-		match self.runtime.block_on(async { timeout(patience, inbox.recv()).await }) {
+		let (inbox, begun) = (&mut self.inbox, Instant::now());
+		let arrived = self.runtime.block_on(async { timeout(patience, inbox.recv()).await });
+		self.waited = self.waited.saturating_add(begun.elapsed());
+		match arrived {
 			Ok(Some(arrived)) => Ok(arrived),
 			Ok(None) => Err(QuorumError::Closed),
 			Err(_) => Err(QuorumError::Late(missing.to_vec(), patience)),

@@ -1,0 +1,193 @@
+//! How fast a model trains that is cut into spans, against the same model on one machine: members are threads with one core each, linked by TCP over this
+//! machine's loopback, or by links that are slowed down to a bandwidth and a delay.
+//!
+//! `pipeline MEMBERS DIM LAYERS BATCH TOKENS STEPS [MBIT/S MILLISECONDS]`. Prints tokens a second of both in turns, bytes of rows for each token and hop, and
+//! the time that members wait.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "an example")]
+
+use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
+use neuroshard_graph::{
+	game::Signature,
+	init::theta_0,
+	merkle::{blake2_256, Hash},
+	span::{cut, units, Held},
+	ModelConfig, ParamLayout, TrainConfig,
+};
+use neuroshard_quorum::{
+	link::{read, write},
+	run::room,
+	work, Mail, Member, Message, Place, Signer, Task,
+};
+use std::{
+	collections::BTreeMap,
+	sync::Arc,
+	time::{Duration, Instant},
+};
+use tokio::{
+	net::{TcpListener, TcpStream},
+	runtime::Runtime,
+	sync::mpsc::{channel, Receiver},
+	time::{sleep_until, Instant as Moment},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Signatures cost what a hash costs here: a real one takes some tens of microseconds for each message more.
+struct Stamp(usize);
+
+impl Signer for Stamp {
+	fn sign(&self, statement: Hash) -> Signature {
+		let mut signature = [0; 64];
+		signature[..32].copy_from_slice(&blake2_256(&[&self.0.to_le_bytes()[..], &statement].concat()));
+		signature
+	}
+
+	fn has_signed(&self, member: usize, statement: Hash, signature: &Signature) -> bool {
+		Stamp(member).sign(statement) == *signature
+	}
+}
+
+/// A link's bandwidth in bytes a second, and its delay.
+#[derive(Clone, Copy)]
+struct Way {
+	rate: f64,
+	delay: Duration,
+}
+
+async fn connection() -> [TcpStream; 2] {
+	let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+	let address = listener.local_addr().unwrap();
+	let (dialled, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+	[dialled.unwrap(), accepted.unwrap().0].map(|stream| {
+		stream.set_nodelay(true).unwrap();
+		stream
+	})
+}
+
+/// Passes messages on as a line of this bandwidth and delay would: one after the other, each later by the delay.
+async fn slowed(way: Way, mut queue: Receiver<Message>, to: tokio::sync::mpsc::Sender<Message>) {
+	let (line, mut arrivals) = channel::<(Moment, Message)>(1 << 10);
+	tokio::spawn(async move {
+		while let Some((at, message)) = arrivals.recv().await {
+			sleep_until(at).await;
+			if to.send(message).await.is_err() {
+				return;
+			}
+		}
+	});
+	let mut free = Moment::now();
+	while let Some(message) = queue.recv().await {
+		let bytes = match &message {
+			Message::Rows(rows) => 4 * rows.numbers.len() + 100,
+			_ => 1_000,
+		};
+		free = free.max(Moment::now()) + Duration::from_secs_f64(bytes as f64 / way.rate);
+		sleep_until(free).await;
+		if line.send((free + way.delay, message)).await.is_err() {
+			return;
+		}
+	}
+}
+
+fn main() {
+	let arguments: Vec<f64> = std::env::args().skip(1).map(|argument| argument.parse().expect("a number")).collect();
+	let [members, dim, layers, batch, tokens, steps, way @ ..] = &arguments[..] else { panic!("see the first lines of this example") };
+	let whole = |value: &f64| *value as u32;
+	let (members, steps) = (whole(members) as usize, whole(steps));
+	let way = match way {
+		[mbit, milliseconds] => Some(Way { rate: mbit * 125_000.0, delay: Duration::from_secs_f64(milliseconds / 1_000.0) }),
+		_ => None,
+	};
+	let dim = whole(dim);
+	let model = ModelConfig {
+		vocab: 4_096,
+		dim,
+		layers: whole(layers),
+		heads: dim / 64,
+		kv_heads: dim / 64,
+		ffn: dim * 8 / 3 / 32 * 32,
+		max_seq: whole(tokens),
+		tied: false,
+		..ModelConfig::tiny()
+	};
+	let train = TrainConfig { batch: whole(batch), seq_len: whole(tokens), inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() };
+	let theta = theta_0(&model, &ParamLayout::new(&model).unwrap(), &[5; 32]);
+	let batch_of = |step: u32| -> Vec<u32> {
+		(0..train.batch * (train.seq_len + 1)).map(|place| (place * 7_919 + step * 77) % 1_009 % model.vocab).collect()
+	};
+	let per_step = train.tokens_per_step() as f64;
+	println!("{} parameters, {per_step} tokens a step, {members} members", model.parameters());
+
+	let mut trainer = Trainer::with_memory(Arc::new(Exec::new(1).unwrap()), &model, &train, StepMemory::default()).unwrap();
+	let mut arena = Arena::new(trainer.arena_len());
+	trainer.begin(&mut arena, &theta);
+	let begun = Instant::now();
+	for step in 0..steps {
+		trainer.train_step(&mut arena, &batch_of(step), step.into(), u64::from(step) + 1).unwrap();
+	}
+	let alone = begun.elapsed().as_secs_f64() / f64::from(steps);
+	println!("one machine, one core: {:.0} tokens/s", per_step / alone);
+
+	// As many units for each, the end and the embedding with the first.
+	let all = units(&model) as usize;
+	let counts: Vec<u32> = (0..members).map(|member| ((member + 1) * all / members - member * all / members) as u32).collect();
+	let spans = cut(&model, &counts).unwrap();
+	let flying = members.min(train.batch as usize).max(1);
+	let runtime = Runtime::new().unwrap();
+	let mut mail: Vec<_> = (0..members)
+		.map(|_| {
+			let (sender, inbox) = channel(1);
+			(sender, inbox, BTreeMap::new())
+		})
+		.collect();
+	for (low, high) in (0..members).flat_map(|low| (low + 1..members).map(move |high| (low, high))) {
+		let ends = runtime.block_on(connection());
+		for ((own, other), stream) in [(low, high), (high, low)].into_iter().zip(ends) {
+			let (reads, writes) = stream.into_split();
+			let (outbox, queue) = channel(room(flying));
+			let queue = match way {
+				None => queue,
+				Some(way) => {
+					let (slow, arrives) = channel(room(flying));
+					runtime.spawn(slowed(way, queue, slow));
+					arrives
+				}
+			};
+			let (sender, _, outboxes) = &mut mail[own];
+			runtime.spawn(write(writes, queue, CancellationToken::new()));
+			runtime.spawn(read(other, reads, sender.clone(), CancellationToken::new()));
+			outboxes.insert(other, outbox);
+		}
+	}
+	let threads: Vec<_> = mail
+		.into_iter()
+		.enumerate()
+		.map(|(number, (_, inbox, outboxes))| {
+			let mut mail = Mail::new(inbox, outboxes, runtime.handle().clone());
+			let (model, train, spans, theta) = (model.clone(), train.clone(), spans.clone(), theta.clone());
+			std::thread::spawn(move || {
+				let own = Held::new(&model, None, spans[number]).unwrap().of(&theta);
+				let place = Place { model: model.clone(), train: train.clone(), spans, member: number, micro_batch: 1, flying, round: 0 };
+				let mut member = Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap();
+				let mut tokens = |step: u32| -> Result<Vec<u32>, String> {
+					let places = 0..train.batch * (train.seq_len + 1);
+					Ok(places.map(|place| (place * 7_919 + step * 77) % 1_009 % model.vocab).collect())
+				};
+				let mut task = Task { steps: 0..train.inner_steps, tokens: &mut tokens, leader: 0, patience: Duration::from_secs(600) };
+				let begun = Instant::now();
+				work(&mut member, &mut mail, &mut task).unwrap();
+				(begun.elapsed().as_secs_f64(), mail.waited().as_secs_f64())
+			})
+		})
+		.collect();
+	let times: Vec<(f64, f64)> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+	let longest = times.iter().map(|(time, _)| *time).fold(0.0, f64::max) / f64::from(steps);
+	let waits: Vec<String> = times.iter().map(|(time, waited)| format!("{:.0}%", 100.0 * waited / time)).collect();
+	println!(
+		"{members} spans, a core each: {:.0} tokens/s, {:.2} times one machine's; {} bytes for each token and hop, and as many back; members wait {} of the time",
+		per_step / longest,
+		alone / longest,
+		4 * dim,
+		waits.join(", "),
+	);
+}
