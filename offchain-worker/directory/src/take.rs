@@ -137,7 +137,8 @@ impl Directory {
 	/// Checks that it comes after the last one of its provider, and not too soon. A farewell may come at any time, but not one after another.
 	fn check_order(&self, announcement: &Announcement) -> Result<(), Refusal> {
 		let Some(last) = self.records.get(&announcement.provider).map(|known| &known.announcement) else { return Ok(()) };
-		if announcement.sequence <= last.sequence {
+		// Whoever could go back in time could take turns between farewells and announcements as often as it likes.
+		if announcement.sequence <= last.sequence || announcement.issued_at < last.issued_at {
 			return Err(Refusal::Old);
 		}
 		let next = last.issued_at.saturating_add(MIN_INTERVAL_MS);

@@ -111,6 +111,10 @@ fn whoever_says_farewell_is_gone_at_once_and_is_not_brought_back_by_what_it_said
 	assert_eq!(directory.take(&signed(farewell(1, 7, START + 2)), START + 2, chain), Err(Refusal::TooSoon(MIN_INTERVAL_MS - 1)));
 	let back = START + 1 + MIN_INTERVAL_MS;
 	assert_eq!(directory.take(&signed(announcement(1, 8, back)), back, chain), Ok(News::Arrived));
+	// Nor does anybody go back in time to say farewell once more.
+	let later = START + 3 * MIN_INTERVAL_MS;
+	directory.take(&signed(announcement(1, 30, later)), later, chain).unwrap();
+	assert_eq!(directory.take(&signed(farewell(1, 31, START + 3)), later, chain), Err(Refusal::Old));
 	// A farewell of somebody who was not known is remembered as well, since what came before it may be under way.
 	assert_eq!(directory.take(&signed(farewell(2, 6, START)), START, chain), Ok(News::Left));
 	assert_eq!(directory.take(&signed(announcement(2, 5, START - 1)), START, chain), Err(Refusal::Old));

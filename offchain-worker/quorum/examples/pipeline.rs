@@ -15,7 +15,7 @@ use neuroshard_graph::{
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_quorum::{
-	link::{read, write},
+	link::{longest, read, write},
 	run::room,
 	work, Mail, Member, Message, Place, Signer, Task,
 };
@@ -110,7 +110,8 @@ fn main() {
 		tied: false,
 		..ModelConfig::tiny()
 	};
-	let train = TrainConfig { batch: whole(batch), seq_len: whole(tokens), inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() };
+	let train =
+		TrainConfig { batch: whole(batch), seq_len: whole(tokens), inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() };
 	let theta = theta_0(&model, &ParamLayout::new(&model).unwrap(), &[5; 32]);
 	let batch_of = |step: u32| -> Vec<u32> {
 		(0..train.batch * (train.seq_len + 1)).map(|place| (place * 7_919 + step * 77) % 1_009 % model.vocab).collect()
@@ -155,7 +156,12 @@ fn main() {
 			};
 			let (sender, _, outboxes) = &mut mail[own];
 			runtime.spawn(write(writes, queue, CancellationToken::new()));
-			runtime.spawn(read(other, reads, sender.clone(), CancellationToken::new()));
+			runtime.spawn(read(
+				(other, longest(model.dim as usize * model.max_seq as usize)),
+				reads,
+				sender.clone(),
+				CancellationToken::new(),
+			));
 			outboxes.insert(other, outbox);
 		}
 	}

@@ -8,8 +8,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Bytes of a message, at most.
-const LONGEST: u32 = 256 << 20;
+/// Bytes of what is no rows, at most.
+const RECORD: u32 = 4 << 20;
 /// Bytes that are made room for before any has come.
 const PORTION: usize = 1 << 20;
 
@@ -55,11 +55,22 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), message: &Message) -> std:
 	stream.flush().await
 }
 
-/// Reads messages of member `from` into the inbox, no faster than they are taken out of it, until the stream ends or the token is cancelled.
-pub async fn read(from: usize, mut stream: impl AsyncRead + Unpin, inbox: mpsc::Sender<Arrived>, cancel: CancellationToken) {
+/// Bytes of the longest message between members whose rows of a micro-batch are so many numbers.
+pub fn longest(numbers: usize) -> u32 {
+	u32::try_from(numbers).unwrap_or(u32::MAX).saturating_mul(4).saturating_add(1 << 10).max(RECORD)
+}
+
+/// Reads messages of member `from`, of [`longest`] bytes at most, into the inbox, no faster than they are taken out of it, until the stream ends or the token is
+/// cancelled.
+pub async fn read(
+	(from, longest): (usize, u32),
+	mut stream: impl AsyncRead + Unpin,
+	inbox: mpsc::Sender<Arrived>,
+	cancel: CancellationToken,
+) {
 	let reads = async {
 		loop {
-			let message = receive(&mut stream).await;
+			let message = receive(&mut stream, longest).await;
 			let ended = message.is_err();
 			if inbox.send((from, message)).await.is_err() || ended {
 				return;
@@ -72,11 +83,11 @@ pub async fn read(from: usize, mut stream: impl AsyncRead + Unpin, inbox: mpsc::
 	}
 }
 
-async fn receive(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, LinkError> {
+async fn receive(stream: &mut (impl AsyncRead + Unpin), longest: u32) -> Result<Message, LinkError> {
 	let mut length = [0; 4];
 	stream.read_exact(&mut length).await?;
 	let length = u32::from_le_bytes(length);
-	if length > LONGEST {
+	if length > longest {
 		return Err(LinkError::TooLong(length));
 	}
 	let length = usize::try_from(length).unwrap_or(usize::MAX);

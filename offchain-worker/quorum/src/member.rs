@@ -3,13 +3,15 @@
 use crate::message::{Message, Rows, Sums};
 use neuroshard_compute::exec::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
 use neuroshard_graph::{
-	game::{sums_hash, Record, Signature, StepRecord},
+	game::{state_of, sums_hash, Record, Signature, StepRecord},
 	merkle::{merkle_root, Hash},
 	span::{check_cut, gave, given, trained_units, CutError, Seam, Span},
 	ModelConfig, TrainConfig,
 };
+use neuroshard_kernels::num::canon_bits;
 use std::{
 	collections::{BTreeMap, VecDeque},
+	ops::Range,
 	sync::Arc,
 };
 
@@ -46,6 +48,9 @@ pub enum JoinError {
 	/// The spans.
 	#[error(transparent)]
 	Cut(#[from] CutError),
+	/// No micro-batch may be under way.
+	#[error("at least one micro-batch has to be between forward and backward pass")]
+	Flying,
 	/// There is no such member.
 	#[error("the quorum has no member number {0}")]
 	Member(usize),
@@ -101,9 +106,8 @@ pub struct Member<S> {
 	under: Under,
 	/// What has come for the next step already.
 	early: Vec<(usize, Message)>,
-	/// What it says about the interval so far, and the interval's first step.
+	/// What it says about the interval so far.
 	record: Record,
-	first: u32,
 	/// Where each seam leads: who is given what passes there.
 	holders: BTreeMap<Seam, usize>,
 	outcome: Option<StepOutcome>,
@@ -123,6 +127,9 @@ impl<S: Signer> Member<S> {
 	pub fn new(place: Place, exec: Arc<Exec>, signer: S, theta: &[f32], base: Option<&[f32]>) -> Result<Self, JoinError> {
 		let Place { model, train, spans, member, micro_batch, flying, .. } = &place;
 		check_cut(model, spans)?;
+		if *flying == 0 {
+			return Err(JoinError::Flying);
+		}
 		let span = *spans.get(*member).ok_or(JoinError::Member(*member))?;
 		let trainer = SpanTrainer::new(exec, model, train, span, (*micro_batch, *flying))?;
 		let mut arena = Arena::new(trainer.arena_len());
@@ -131,6 +138,9 @@ impl<S: Signer> Member<S> {
 		if let Some(base) = base {
 			trainer.set_base(&mut arena, base);
 		}
+		let root = |roots: Vec<Hash>| merkle_root(&roots);
+		let own_base = trainer.base().zip(base).map(|(held, base)| root(held.roots(base, 1))).unwrap_or_default();
+		let record = Record { before: state_of(&trainer.state_roots(&arena).map(root)), base: own_base, ..Record::default() };
 		let adapter = train.adapter.is_some();
 		let holders =
 			spans.iter().enumerate().flat_map(|(member, &span)| given(model, adapter, span).into_iter().map(move |seam| (seam, member)));
@@ -145,14 +155,19 @@ impl<S: Signer> Member<S> {
 			is_under_way: false,
 			under: Under::default(),
 			early: Vec::new(),
-			record: Record::default(),
-			first: 0,
+			record,
 			outcome: None,
 		})
 	}
 
 	fn span(&self) -> Span {
 		self.place.spans[self.place.member]
+	}
+
+	/// Whether a member has the end of the model.
+	fn has_end(&self, member: usize) -> bool {
+		let last = neuroshard_graph::span::units(&self.place.model).saturating_sub(1);
+		self.place.spans.get(member).is_some_and(|span| span.has(&self.place.model, last))
 	}
 
 	fn adapter(&self) -> bool {
@@ -181,7 +196,7 @@ impl<S: Signer> Member<S> {
 		self.under = Under { forward: vec![0; segments], backward: vec![0; segments], ..Under::default() };
 		(self.step, self.is_under_way, self.outcome) = (step, true, None);
 		if self.record.steps.is_empty() {
-			self.first = step;
+			self.record.first = step;
 		}
 		for (from, message) in core::mem::take(&mut self.early) {
 			self.take(from, message)?;
@@ -205,9 +220,14 @@ impl<S: Signer> Member<S> {
 			Message::Record { .. } => return Err(fault("sent a record to one that does not lead")),
 		};
 		if step == self.step.wrapping_add(1) || (!self.is_under_way && step == self.step) {
-			// No more than a step's messages of each member.
-			let most = self.place.spans.len().saturating_mul(4 * self.trainer.micro_batches() + 1);
-			if self.early.len() >= most {
+			// No more than what a step has of each member: rows and gradients of two seams, and sums.
+			let most = self.trainer.micro_batches().saturating_mul(4).saturating_add(1);
+			let fits = match &message {
+				Message::Rows(rows) => rows.numbers.len() == self.width.saturating_mul(self.trainer.micro_tokens()),
+				Message::Sums(sums) => sums.squares.len() <= self.trainer.sums(),
+				Message::Record { .. } => false,
+			};
+			if !fits || self.early.iter().filter(|(sender, _)| *sender == from).count() >= most {
 				return Err(fault("sent more than a step has"));
 			}
 			self.early.push((from, message));
@@ -223,6 +243,12 @@ impl<S: Signer> Member<S> {
 				let units = trained_units(&self.place.model, self.adapter(), span).len();
 				if sums.squares.len() != units || self.under.sums.contains_key(&from) {
 					return Err(fault("sent sums that are not one for each of its units, or twice"));
+				}
+				if sums.squares.iter().any(|&sum| canon_bits(sum) != sum.to_bits()) {
+					return Err(fault("sent sums that are not in canonical form"));
+				}
+				if sums.loss.is_some() != self.has_end(from) {
+					return Err(fault("sent a loss that is not its to tell, or none that is"));
 				}
 				self.under.sums.insert(from, sums);
 				Ok(())
@@ -374,7 +400,9 @@ impl<S: Signer> Member<S> {
 			for (place, &square) in places.into_iter().zip(&sums.squares) {
 				usize::try_from(place).ok().and_then(|place| all.get_mut(place)).into_iter().for_each(|slot| *slot = square);
 			}
-			loss = sums.loss.unwrap_or(loss);
+			if self.has_end(*member) {
+				loss = sums.loss.unwrap_or(loss);
+			}
 		}
 		let index = u64::from(self.place.round).saturating_mul(self.place.train.inner_steps.into()).saturating_add(self.step.into());
 		let outcome = self.trainer.end_step(&mut self.arena, (&all, loss), index, u64::from(self.step).saturating_add(1))?;
@@ -387,7 +415,7 @@ impl<S: Signer> Member<S> {
 	/// Notes the step in the record.
 	fn note(&mut self, sums: &[f32]) {
 		let (model, adapter, span) = (&self.place.model, self.adapter(), self.span());
-		let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+		let bits = |numbers: &[f32]| numbers.iter().map(|&number| canon_bits(number)).collect::<Vec<_>>();
 		let root = |hashes: Option<&Vec<Hash>>| hashes.map(|hashes| merkle_root(hashes)).unwrap_or_default();
 		let squares = self.under.sums.get(&self.place.member).map(|sums| bits(&sums.squares)).unwrap_or_default();
 		self.record.steps.push(StepRecord {
@@ -408,22 +436,29 @@ impl<S: Signer> Member<S> {
 		self.place.spans.len()
 	}
 
-	/// Checks that a record is signed by its member.
+	/// Checks that a record is signed by its member, and of the steps of an interval. Whether those of all members fit together shows
+	/// [`neuroshard_graph::game::Records::check`], which whoever leads asks before anything is revealed.
 	///
 	/// # Errors
 	/// [`Fault::Member`].
-	pub fn check_record(&self, from: usize, record: &Record, signature: &Signature) -> Result<(), Fault> {
+	pub fn check_record(&self, from: usize, steps: &Range<u32>, record: &Record, signature: &Signature) -> Result<(), Fault> {
+		let fault = |what| Err(Fault::Member { member: from, what });
+		let end = u32::try_from(record.steps.len()).ok().and_then(|count| record.first.checked_add(count));
+		if record.first != steps.start || end != Some(steps.end) {
+			return fault("sent a record of another interval");
+		}
 		match self.signer.has_signed(from, record.statement(), signature) {
 			true => Ok(()),
-			false => Err(Fault::Member { member: from, what: "sent a record that it has not signed" }),
+			false => fault("sent a record that it has not signed"),
 		}
 	}
 
-	/// Ends the interval: what this member says about it, signed, and the first step of it. The next step begins another one.
-	pub fn record(&mut self) -> (u32, Record, Signature) {
+	/// Ends the interval: what this member says about it, signed. The next step begins another one.
+	pub fn record(&mut self) -> (Record, Signature) {
 		let mut record = core::mem::take(&mut self.record);
 		record.state = self.trainer.state_roots(&self.arena);
+		self.record = Record { before: record.after(), base: record.base, ..Record::default() };
 		let signature = self.signer.sign(record.statement());
-		(self.first, record, signature)
+		(record, signature)
 	}
 }

@@ -16,11 +16,9 @@ pub enum Message {
 	Sums(Sums),
 	/// What a member says about an interval, and its signature.
 	Record {
-		/// First inner step of the interval.
-		first: u32,
 		/// The record.
 		record: Record,
-		/// Over [`Record::statement`] and what it is about.
+		/// Over [`Record::statement`] and whose work it is about.
 		signature: Signature,
 	},
 }

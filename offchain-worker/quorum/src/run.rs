@@ -103,7 +103,7 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 		while member.outcome().is_none() {
 			// What has arrived comes first: it may be a gradient, which frees memory.
 			while let Ok(arrived) = mail.inbox.try_recv() {
-				mail.take(member, arrived, &mut records)?;
+				mail.take(member, arrived, task, &mut records)?;
 			}
 			match member.work()? {
 				Some(out) => {
@@ -113,23 +113,23 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 				}
 				None => {
 					let arrived = mail.wait(task.patience, &member.waits_for())?;
-					mail.take(member, arrived, &mut records)?;
+					mail.take(member, arrived, task, &mut records)?;
 				}
 			}
 		}
 		outcomes.extend(member.outcome());
 	}
-	let (first, record, signature) = member.record();
+	let (record, signature) = member.record();
 	let own = member.number();
 	if own == task.leader {
 		records.insert(own, (record, signature));
 		while records.len() < member.members() {
 			let missing: Vec<usize> = (0..member.members()).filter(|member| !records.contains_key(member)).collect();
 			let arrived = mail.wait(task.patience, &missing)?;
-			mail.take(member, arrived, &mut records)?;
+			mail.take(member, arrived, task, &mut records)?;
 		}
 	} else {
-		mail.send(task.leader, Message::Record { first, record: record.clone(), signature })?;
+		mail.send(task.leader, Message::Record { record: record.clone(), signature })?;
 		records = BTreeMap::from([(own, (record, signature))]);
 	}
 	Ok(Interval { outcomes, records })
@@ -151,12 +151,15 @@ impl Mail {
 		&mut self,
 		member: &mut Member<S>,
 		(from, message): Arrived,
+		task: &Task<'_>,
 		records: &mut BTreeMap<usize, (Record, Signature)>,
 	) -> Result<(), QuorumError> {
 		match message {
-			Ok(Message::Record { record, signature, .. }) => {
-				member.check_record(from, &record, &signature)?;
-				records.insert(from, (record, signature));
+			Ok(Message::Record { record, signature }) => {
+				member.check_record(from, &task.steps, &record, &signature)?;
+				if member.number() != task.leader || records.insert(from, (record, signature)).is_some() {
+					return Err(Fault::Member { member: from, what: "sent a record twice, or to one that does not lead" }.into());
+				}
 			}
 			Ok(message) => member.take(from, message)?,
 			Err(error) => drop(self.ended.insert(from, error)),

@@ -12,7 +12,7 @@ use neuroshard_graph::{
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_quorum::{
-	link::{read, write},
+	link::{longest, read, write},
 	run::room,
 	work, Interval, Mail, Member, Place, QuorumError, Signer, Task,
 };
@@ -76,7 +76,7 @@ fn linked(runtime: &Runtime, members: usize) -> Vec<(Mail, CancellationToken)> {
 			let (outbox, queue) = channel(room(FLYING));
 			let (sender, mail, cancel) = &mut mail[own];
 			runtime.spawn(write(writes, queue, cancel.clone()));
-			runtime.spawn(read(other, reads, sender.clone(), cancel.clone()));
+			runtime.spawn(read((other, longest(1 << 16)), reads, sender.clone(), cancel.clone()));
 			mail.outboxes.insert(other, outbox);
 		}
 	}

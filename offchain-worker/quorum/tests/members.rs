@@ -152,7 +152,7 @@ proptest! {
 		let held: Vec<_> = spans.iter().map(|&span| Held::new(&model, None, span).unwrap()).collect();
 		let covers: Vec<_> = held.iter().map(Held::cover).collect();
 		let roots = [0, 1, 2].map(|vector| {
-			let parts: Vec<_> = covers.iter().zip(&records).map(|(cover, (_, record, _))| (cover, record.state[vector].as_slice())).collect();
+			let parts: Vec<_> = covers.iter().zip(&records).map(|(cover, (record, _))| (cover, record.state[vector].as_slice())).collect();
 			merge(held[0].all_tiles, &parts).unwrap()
 		});
 		prop_assert_eq!(roots, trainer.state_roots(&arena));
@@ -179,8 +179,7 @@ proptest! {
 		let end = state_root(&a, &b, &c, 3, 3 * u64::from(batch));
 		let opened = open_work(&setting, &[end], Hash::default(), Doubt::Interval(0)).unwrap();
 		let before = held.iter().map(|held| vec![held.roots(&held.of(&theta), 1)]).collect();
-		let records = records.into_iter().map(|(first, record, signature)| { assert_eq!(first, 0); (record, signature) }).collect();
-		let posted = Move::Records(Records { contents: Contents::Checkpoint([params, momentum]), before, records });
+				let posted = Move::Records(Records { contents: Contents::Checkpoint([params, momentum]), before, records });
 		let taken = matches!(opened.play(&setting, &posted), Ok(Outcome::Next(Position::PickRecord { .. })));
 		prop_assert!(taken);
 	}

@@ -155,7 +155,7 @@ impl Recorder<'_> {
 		});
 		if let Address::Vector { vector, leaf, leaves } = address {
 			let [low, high] = trace.plan().vector_way(vector, leaf, leaves).ok_or(Malformed)?;
-			let subtrees = trace.plan().cover(vector).map_or_else(|| vec![list.as_slice()], |cover| cover.parts(list));
+			let subtrees = trace.plan().vector_cover(vector).map_or_else(|| vec![list.as_slice()], |cover| cover.parts(list));
 			let those = subtrees.get(high.1 as usize).ok_or(Malformed)?;
 			let mut proof = prove(those, low.1).ok_or(Malformed)?;
 			let roots: Vec<Hash> = subtrees.iter().map(|subtree| merkle_root(subtree)).collect();

@@ -17,11 +17,12 @@ use neuroshard_graph::{
 	corpus::Window,
 	cover::merge,
 	game::{
-		open_work, Contents, Doubt, GameError, Move, Outcome, Position, Quorum, Record, Records, Ruling, Setting, Side, Signature, Subject,
+		open_work, sums_hash, Contents, Doubt, GameError, Move, Outcome, Position, Quorum, Record, Records, Ruling, Setting, Side,
+		Signature, Subject,
 	},
 	merkle::{blake2_256, Hash},
 	plan::Plan,
-	span::{cut, units, Held, Span},
+	span::{cut, trained_units, units, Held, Span},
 	ModelConfig, ParamLayout, Projections, TrainConfig,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -378,6 +379,49 @@ fn a_leader_cannot_post_what_its_members_have_not_signed_or_what_does_not_fit_to
 		assert!(state_changed.is_err() || work.records.records[member].0.state[0].is_empty(), "seed {seed}");
 		let unsigned = with(&|records| records.records[member].1[0] ^= 1);
 		assert_eq!(unsigned, Err(GameError::Signature(member as u32)), "seed {seed}");
+		// A sum that is not in canonical form: told to all, and signed by all.
+		if !work.records.records[member].0.steps[0].squares.is_empty() {
+			let sums = |records: &Records| -> Vec<u32> {
+				let adapter = world.train.adapter.is_some();
+				let mut all = vec![0; neuroshard_graph::span::sums(&world.model, adapter) as usize];
+				for (span, (record, _)) in world.spans.iter().zip(&records.records) {
+					let places = trained_units(&world.model, adapter, *span);
+					places.into_iter().zip(&record.steps[0].squares).for_each(|(place, &bits)| all[place as usize] = bits);
+				}
+				all
+			};
+			let told = |bits: u32| {
+				with(&|records| {
+					records.records[member].0.steps[0].squares[0] = bits;
+					let all: Vec<u32> = sums(records);
+					for (number, (record, given)) in records.records.iter_mut().enumerate() {
+						record.steps[0].sums = sums_hash(&all);
+						*given = signature(number as u32, 0, record.statement());
+					}
+				})
+			};
+			assert!(told(0x3f80_0000).is_ok(), "seed {seed}");
+			assert_eq!([0x8000_0000, 0x7fc0_0001].map(told), [const { Err(GameError::Root) }; 2], "seed {seed}");
+		}
+		// A record of another attempt at the interval, which began with another state.
+		let other_attempt = with(&|records| {
+			let (record, given) = &mut records.records[member];
+			record.before[0] ^= 1;
+			*given = signature(member as u32, 0, record.statement());
+		});
+		assert_eq!(other_attempt, Err(GameError::Root), "seed {seed}");
+		// A result that the member's plan does not have.
+		let Ok(Outcome::Next(picks)) = post(&work.records) else { panic!("they are taken") };
+		let parts = work.records.parts(&setting, (0, 1)).unwrap();
+		let hashes: Vec<Hash> = parts.iter().map(|part| part.hash()).collect();
+		let pick = |out| {
+			let proof = neuroshard_graph::merkle::prove(&hashes, member as u32).unwrap();
+			picks.play(&setting, &Move::Record { member: member as u32, part: parts[member], proof, step: 0, out: Some(out) })
+		};
+		let said = &work.records.records[member].0.steps[0];
+		let results = 3 + (said.gave.len() + said.squares.len()) as u32;
+		assert!((3..results).all(|out| pick(out).is_ok()), "seed {seed}");
+		assert_eq!([0, 2, results, 1_000, u32::MAX].map(pick), [const { Err(GameError::Place) }; 5], "seed {seed}");
 		// Rows that another one did not send, signed by who says it was given them.
 		if !work.records.records[member].0.steps[0].given.is_empty() {
 			let other_rows = with(&|records| {

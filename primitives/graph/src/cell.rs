@@ -190,7 +190,7 @@ impl Plan {
 	/// The way from leaf `leaf` of a vector that the job starts from, of `leaves`, to its root: how many leaves the trees on it have, and which one it comes
 	/// from, the lowest first. Of a span's vectors these are a subtree of the whole vector's tree, and the list of such subtrees.
 	pub fn vector_way(&self, vector: u32, leaf: u32, leaves: u32) -> Option<[(u32, u32); 2]> {
-		let Some(cover) = self.cover(vector) else { return Some([(leaves, leaf), (1, 0)]) };
+		let Some(cover) = self.vector_cover(vector) else { return Some([(leaves, leaf), (1, 0)]) };
 		let (number, first, subtree) = cover.locate(leaf)?;
 		Some([(subtree.leaves, leaf.checked_sub(first)?), (u32::try_from(cover.subtrees().len()).ok()?, number)])
 	}

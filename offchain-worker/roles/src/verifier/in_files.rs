@@ -32,6 +32,9 @@ use std::{
 	},
 };
 
+/// Where files of audits lie in the worker's folder.
+pub(super) const FOLDER: &str = "out-of-core";
+
 /// A claim about work, with what it takes to recompute it in files, all of which is in the store.
 pub(super) struct FiledClaim {
 	pub(super) judged: WorkClaim,
@@ -117,7 +120,7 @@ impl FiledClaim {
 		let Self { judged, start, loader, residual, base } = self;
 		let (RunConfig { model, train, .. }, store) = (&judged.config, base.join("store"));
 		let open = |root: H256, layout: &ParamLayout| TileFile::open(&blob_path(&store, root), 0, layout, root, threads);
-		let mut engine = FileEngine::new(model, train, threads, steps_bytes(memory, 0), &base.join("out-of-core"))?;
+		let mut engine = FileEngine::new(model, train, threads, steps_bytes(memory, 0), &base.join(FOLDER))?;
 		if let Some(adapter) = train.adapter {
 			engine.load_model(&open(H256(adapter.base), &ParamLayout::new(model).map_err(CaseError::from)?)?)?;
 		}

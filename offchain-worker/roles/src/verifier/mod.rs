@@ -94,6 +94,8 @@ pub(super) struct Verifier {
 impl Verifier {
 	pub(super) fn new(parts: Parts<'_>) -> Self {
 		let Parts { base, client, submitter, content, dataset, reporter, threads, check, samples, conduct } = parts;
+		// What a worker that was killed left of audits in files. Only one at a time has this folder.
+		let _ = std::fs::remove_dir_all(base.join(in_files::FOLDER));
 		Self {
 			me: submitter.who().clone(),
 			games: Games::new(client.clone(), submitter.clone()),

@@ -2,7 +2,7 @@
 
 use super::{first_difference, story::Traced, Job, PlayError, Story};
 use crate::{
-	exec::{Arena, Exec, SpanTrainer, StepError},
+	exec::{Arena, Exec, SetupError, SpanTrainer, StepError},
 	trace::{Mistake, Trace, TraceError},
 };
 use core::convert::Infallible;
@@ -12,6 +12,7 @@ use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 	span::{gave, given, row_tiles, sums, trained_units, Seam, Span},
 };
+use neuroshard_kernels::num::canon_bits;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What a member is given in an inner step.
@@ -73,7 +74,14 @@ impl SpanStory {
 		start: [Vec<f32>; 3],
 		base: Option<Vec<f32>>,
 	) -> Result<Self, TraceError> {
-		let trainer = SpanTrainer::new(exec.clone(), model, train, span, (train.batch, 1))?;
+		let ways = (1..=train.batch).rev().filter(|micro| train.batch.is_multiple_of(*micro)).map(|micro| (micro, 1));
+		// The largest micro-batches that there are: no bit depends on them.
+		let mut trainers = ways.filter_map(|way| match SpanTrainer::new(exec.clone(), model, train, span, way) {
+			Err(SetupError::MicroBatch { .. }) => None,
+			other => Some(other),
+		});
+		let none = SetupError::MicroBatch { micro_batch: train.batch, batch: train.batch, seq_len: train.seq_len };
+		let trainer = trainers.next().ok_or(none)??;
 		let mut story = Self {
 			arena: Arena::new(trainer.arena_len()),
 			exec,
@@ -92,6 +100,10 @@ impl SpanStory {
 			record: Record::default(),
 		};
 		story.rewind();
+		story.record.first = first;
+		story.record.before = state_of(&story.trainer.state_roots(&story.arena).map(|roots| merkle_root(&roots)));
+		let of_base = story.trainer.base().zip(story.base.as_ref());
+		story.record.base = of_base.map(|(held, base)| merkle_root(&held.roots(base, 1))).unwrap_or_default();
 		Ok(story)
 	}
 
@@ -154,7 +166,7 @@ impl SpanStory {
 	/// [`TraceError`].
 	pub fn take(&mut self, given: GivenStep, gave: &GaveStep) -> Result<(), TraceError> {
 		let root = |rows: &Vec<f32>| merkle_root(&row_tiles(rows, self.model.dim as usize));
-		let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+		let bits = |numbers: &[f32]| numbers.iter().map(|&number| canon_bits(number)).collect::<Vec<_>>();
 		self.record.steps.push(StepRecord {
 			given: given.rows.iter().map(root).collect(),
 			gave: gave.rows.iter().map(root).collect(),
@@ -196,17 +208,22 @@ impl SpanStory {
 	fn step(&mut self, step: &GivenStep, number: u32) -> Result<(), TraceError> {
 		self.trainer.begin_step(&self.arena, &step.tokens)?;
 		let segments = self.trainer.segments().len();
-		let mut rows = step.rows.iter();
-		for segment in 0..segments {
-			let given = self.trainer.segments()[segment].rows_in.is_some();
-			let rows = if given { rows.next() } else { None };
-			self.trainer.forward(&mut self.arena, segment, (0, 0), rows.map_or(&[], Vec::as_slice));
-		}
-		let asked: Vec<usize> = (0..segments).filter(|&segment| self.trainer.is_given_gradients(segment)).collect();
-		let gradients: BTreeMap<usize, &Vec<f32>> = asked.into_iter().zip(rows).collect();
-		for segment in (0..segments).rev() {
-			let gradient = gradients.get(&segment).map_or(&[][..], |gradient| gradient.as_slice());
-			self.trainer.backward(&mut self.arena, segment, (0, 0), gradient);
+		let mut whole = step.rows.iter();
+		let mut given = |is_given: bool| if is_given { whole.next() } else { None };
+		let rows: Vec<_> = (0..segments).map(|segment| given(self.trainer.segments()[segment].rows_in.is_some())).collect();
+		let gradients: Vec<_> = (0..segments).map(|segment| given(self.trainer.is_given_gradients(segment))).collect();
+		let part = self.trainer.micro_tokens() * self.model.dim as usize;
+		for micro in 0..self.trainer.micro_batches() {
+			let of = |whole: Option<&Vec<f32>>| {
+				let part = whole.and_then(|rows| rows.get(micro * part..(micro + 1) * part));
+				part.map(<[f32]>::to_vec).unwrap_or_default()
+			};
+			for (segment, rows) in rows.iter().enumerate() {
+				self.trainer.forward(&mut self.arena, segment, (micro, 0), &of(*rows));
+			}
+			for (segment, gradient) in gradients.iter().enumerate().rev() {
+				self.trainer.backward(&mut self.arena, segment, (micro, 0), &of(*gradient));
+			}
 		}
 		let mut own = vec![0.0; self.trainer.sums()];
 		self.trainer.squares(&mut self.arena, &mut own);
@@ -278,7 +295,7 @@ impl Story for SpanStory {
 		let place = stand.step as usize;
 		let record = self.record.steps.get(place).cloned().ok_or(PlayError::Position)?;
 		let proof = self.record.prove(stand.step).ok_or(PlayError::Position)?;
-		let sums = self.steps.get(place).map(|step| step.sums.iter().map(|sum| sum.to_bits()).collect()).ok_or(PlayError::Position)?;
+		let sums = self.steps.get(place).map(|step| step.sums.iter().map(|&sum| canon_bits(sum)).collect()).ok_or(PlayError::Position)?;
 		let nodes = self.traced(stand.step)?.nodes.clone();
 		Ok(SpanNodes { before, after, record, proof, sums, nodes })
 	}

@@ -374,7 +374,7 @@ impl Trace {
 	pub fn all_result_roots(&self) -> &[Hash] {
 		let root = |result| {
 			let hashes = self.result_hashes(result);
-			self.plan.cover(result).map_or_else(|| merkle_root(&hashes), |cover| merkle_root(&cover.roots(&hashes)))
+			self.plan.result_cover(result).map_or_else(|| merkle_root(&hashes), |cover| merkle_root(&cover.roots(&hashes)))
 		};
 		let results = || (0..).zip(self.plan.results()).map(|(result, _)| root(result));
 		self.results.get_or_init(|| results().collect())

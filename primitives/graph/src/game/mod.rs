@@ -264,9 +264,10 @@ pub fn open_work(setting: &Setting<'_>, state_roots: &[Hash], delta_root: Hash, 
 ///
 /// # Errors
 /// [`GameError::Place`] for a step that the round does not have, or behind more steps than a list has hashes, [`GameError::OtherClaim`]
-/// for a claim about a checkpoint.
+/// for a claim about a checkpoint, and for work that is said to be a quorum's: a sample is of one machine.
 pub fn open_sample(setting: &Setting<'_>, step: u32, sample: Hash) -> Result<Position, GameError> {
-	let Subject::Work { steps, .. } = setting.subject else { return Err(GameError::OtherClaim) };
+	// Who samples the work of a quorum has computed all of it alone.
+	let Subject::Work { steps, quorum: None, .. } = setting.subject else { return Err(GameError::OtherClaim) };
 	if step >= steps.min(MAX_LIST) {
 		return Err(GameError::Place);
 	}

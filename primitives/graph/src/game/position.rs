@@ -13,7 +13,7 @@ use crate::{
 	merkle::{blake2_256, merkle_root, uniform_root, verify, Hash},
 	plan::Plan,
 	resume::{Job, Parameters},
-	span::Span,
+	span::{gave, trained_units, Span},
 	tiles::{leaf_hash, LEAF_BYTES},
 	witness::{check, check_choice, check_row, row_tiles, Agreed, Question, Source, Tokens, Verdict},
 };
@@ -661,7 +661,10 @@ impl Position {
 				let members = u32::try_from(setting.quorum()?.spans.len()).map_err(|_| GameError::Place)?;
 				let entry = Entry { hash: part.hash(), proof: proof.clone() };
 				entry.at(&list, members, *member)?;
-				expect(*step < count && out.is_none_or(|out| out >= 3), GameError::Place)?;
+				let (model, adapter) = (setting.model, setting.train.adapter.is_some());
+				let given = gave(model, adapter, part.span).len().saturating_add(trained_units(model, adapter, part.span).len());
+				let is_result = |out: u32| out.checked_sub(3).and_then(|out| usize::try_from(out).ok()).is_some_and(|out| out < given);
+				expect(*step < count && out.is_none_or(is_result), GameError::Place)?;
 				// A state is said to be false after all steps.
 				expect(out.is_some() || step.checked_add(1) == Some(count), GameError::Place)?;
 				let stand = Stand { member: *member, part: *part, first, count, step: *step, out: *out };
@@ -829,7 +832,7 @@ impl Position {
 /// The subtrees that a list is of, where it is of a whole vector of a span that has several.
 pub fn subtrees(plan: &Plan, target: Target, first: u32, count: u32) -> Option<&Cover> {
 	let Target::Vector(vector) = target else { return None };
-	plan.cover(vector).filter(|cover| cover.subtrees().len() > 1 && first == 0 && count == cover.len())
+	plan.result_cover(vector).filter(|cover| cover.subtrees().len() > 1 && first == 0 && count == cover.len())
 }
 
 /// Executes the disputed piece.

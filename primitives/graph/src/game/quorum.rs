@@ -10,11 +10,12 @@ use crate::{
 	config::{ModelConfig, TrainConfig},
 	cover::{merge, Cover},
 	merkle::{blake2_256, merkle_root, verify, Hash},
-	span::{gave, given, sums, tiles, trained_units, Seam, Span},
+	span::{check_cut, gave, given, sums, tiles, trained_units, Seam, Span},
 	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+use neuroshard_kernels::num::canon_bits;
 use scale_info::TypeInfo;
 
 /// Most members of a quorum.
@@ -39,7 +40,7 @@ pub struct StepRecord {
 	pub given: Vec<Hash>,
 	/// Roots over the tiles of those that it gave, in the order of [`gave`].
 	pub gave: Vec<Hash>,
-	/// Bits of the sums of the squares of the gradients of its units that are trained.
+	/// Bits of the sums of the squares of the gradients of its units that are trained, in canonical form.
 	pub squares: Vec<u32>,
 	/// [`sums_hash`] of those of all units.
 	pub sums: Hash,
@@ -63,6 +64,12 @@ impl StepRecord {
 /// What a member says about an interval of inner steps.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Encode, Decode, DecodeWithMemTracking, TypeInfo)]
 pub struct Record {
+	/// First inner step of the interval.
+	pub first: u32,
+	/// The member's part of the state before it: see [`state_of`].
+	pub before: Hash,
+	/// Root over its subtrees of the model that an adapter is beside; zero without one.
+	pub base: Hash,
 	/// Each step.
 	pub steps: Vec<StepRecord>,
 	/// Roots of its subtrees of parameters, first and second moments after them.
@@ -80,9 +87,12 @@ impl Record {
 		state_of(&self.state.each_ref().map(|roots| merkle_root(roots)))
 	}
 
-	/// What the member signs, together with whose work it is, and which interval.
+	/// What the member signs, together with whose work it is: from which state it went on, and what it says about how many steps. So it stands for no other
+	/// attempt at the interval, which may have begun with another state.
 	pub fn statement(&self) -> Hash {
-		blake2_256(&(b"neuroshard/span-record/1", self.steps_root(), self.after()).encode())
+		let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+		let from = (self.first, steps, self.before, self.base);
+		blake2_256(&(b"neuroshard/span-record/1", from, self.steps_root(), self.after()).encode())
 	}
 
 	/// Proof for what it says about step `step`.
@@ -172,13 +182,7 @@ impl Records {
 	///
 	/// # Errors
 	/// [`GameError`].
-	pub(super) fn check(
-		&self,
-		setting: &Setting<'_>,
-		(first, count): (u32, u32),
-		start: Anchor,
-		end: Hash,
-	) -> Result<Vec<Part>, GameError> {
+	pub fn check(&self, setting: &Setting<'_>, (first, count): (u32, u32), start: Anchor, end: Hash) -> Result<Vec<Part>, GameError> {
 		let Quorum { spans, signed } = setting.quorum()?;
 		let (model, train) = (setting.model, setting.train);
 		let length = |found: usize| match found == spans.len() {
@@ -196,7 +200,12 @@ impl Records {
 		let states: Vec<_> = self.records.iter().map(|(record, _)| &record.state).collect();
 		let after = merged(&covers, |member, vector| states.get(member)?.get(vector).map(Vec::as_slice))?;
 		expect(setting.state(&after, done) == end)?;
-		self.before(setting, &covers, first, start)?;
+		check_cut(model, spans).map_err(|_| GameError::Place)?;
+		expect(u32::try_from(spans.len()).is_ok_and(|members| members <= MAX_MEMBERS))?;
+		let before = self.before(setting, &covers, first, start)?;
+		for ((record, _), (state, base)) in self.records.iter().zip(before) {
+			expect(record.first == first && record.before == state && record.base == base)?;
+		}
 		self.fit(model, train, spans, count)?;
 		for (number, (record, signature)) in (0u32..).zip(&self.records) {
 			if !signed(number, first, record.statement(), signature) {
@@ -283,6 +292,8 @@ impl Records {
 			for (member, ((_, gave), units)) in seams.iter().zip(&units).enumerate() {
 				let said = of(member)?;
 				expect(said.gave.len() == gave.len() && said.squares.len() == units.len())?;
+				// Tiles are hashed in canonical form: in another one, two sums that differ would have the same root.
+				expect(said.squares.iter().all(|&bits| canon_bits(f32::from_bits(bits)) == bits))?;
 				hashes.extend(gave.iter().copied().zip(said.gave.iter().copied()));
 				for (&unit, &bits) in units.iter().zip(&said.squares) {
 					*usize::try_from(unit).ok().and_then(|unit| squares.get_mut(unit)).ok_or(GameError::Place)? = bits;

@@ -418,15 +418,18 @@ impl Plan {
 		}
 	}
 
-	/// The subtrees of the whole vectors' trees that a span has, of vector `vector` that its job starts from, or of result number `vector`: parameters and
-	/// moments, and of an adapter the base that it starts from. `None` for others, whose tiles are one tree.
-	pub fn cover(&self, vector: u32) -> Option<&Cover> {
-		let seams = self.seams.as_ref()?;
+	/// The subtrees of a whole vector's tree that a span has of vector `vector` that its job starts from: parameters and moments, and the base of an adapter.
+	/// `None` for others, whose tiles are one tree.
+	pub fn vector_cover(&self, vector: u32) -> Option<&Cover> {
 		match vector {
-			0..3 => Some(&seams.cover),
-			_ if Some(vector) == self.base_vector() => seams.base_cover.as_ref(),
-			_ => None,
+			_ if Some(vector) == self.base_vector() => self.seams.as_ref()?.base_cover.as_ref(),
+			_ => self.result_cover(vector),
 		}
+	}
+
+	/// The same of result `result`: parameters and moments.
+	pub fn result_cover(&self, result: u32) -> Option<&Cover> {
+		self.seams.as_ref().map(|seams| &seams.cover).filter(|_| result < 3)
 	}
 
 	/// Vectors that the job starts from, but for a base.
