@@ -192,7 +192,7 @@ fn a_run_trains_a_model_with_muon_that_is_not_too_deep_for_it_and_no_adapter() {
 		refused(|c| c.train.optimizer = with(1.0), Error::BadOptimizer);
 		let adapter = Adapter { base: [1; 32], rank: 4, alpha: F32::new(8.0), projections: Projections::ALL };
 		refused(|c| (c.train.adapter, c.train.optimizer) = (Some(adapter), with(0.95)), Error::BadOptimizer);
-		refused(|c| (c.model.layers, c.train.optimizer) = (33, with(0.95)), Error::ModelTooLarge);
+		refused(|c| (c.model.layers, c.train.optimizer) = (34, with(0.95)), Error::ModelTooLarge);
 	});
 }
 
