@@ -11,7 +11,7 @@ use super::{
 };
 use neuroshard_compute::exec::{Exec, ExecError, Inference, InferenceError, Stage};
 use neuroshard_data::tokenizer::Tokenizer;
-use neuroshard_graph::{config::ARITHMETIC_VERSION, merkle::blake2_256, Class, Hash, ModelConfig};
+use neuroshard_graph::{config::ANSWERS_ARITHMETIC, merkle::blake2_256, Class, Hash, ModelConfig};
 use neuroshard_types::H256;
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -151,7 +151,7 @@ impl Model {
 			Class::ExactF32 => "f32",
 			Class::ExactInt8 => "int8",
 		};
-		format!("{class}-{ARITHMETIC_VERSION}-{root}-{}-{}", of_hash(&self.shape), of_hash(&words))
+		format!("{class}-{ANSWERS_ARITHMETIC}-{root}-{}-{}", of_hash(&self.shape), of_hash(&words))
 	}
 
 	/// Tokens below this one are chosen from, but for those that the tokenizer does not know.
@@ -216,6 +216,6 @@ mod tests {
 		assert_eq!(known.len(), 6, "{known:?}");
 		assert_eq!(model().fingerprint(), model().fingerprint());
 		let root = hex::encode([5; 8]);
-		assert!(known.iter().all(|fingerprint| fingerprint.starts_with(&format!("f32-{ARITHMETIC_VERSION}-{root}-"))), "{known:?}");
+		assert!(known.iter().all(|fingerprint| fingerprint.starts_with(&format!("f32-{ANSWERS_ARITHMETIC}-{root}-"))), "{known:?}");
 	}
 }

@@ -10,6 +10,8 @@ use scale_info::TypeInfo;
 
 /// Newest version of the exact-f32 specification that this crate implements: it covers kernels, graph and witness format.
 pub const ARITHMETIC_VERSION: u16 = 2;
+/// The version in which the bits of answers changed last: what came after it is of training alone.
+pub const ANSWERS_ARITHMETIC: u16 = 1;
 /// Oldest one: version 1 sums the squares of a gradient over the whole of it, not unit by unit.
 pub const OLDEST_ARITHMETIC: u16 = 1;
 
