@@ -6,18 +6,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "an example")]
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{connection, tokens, Stamp};
 use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
 use neuroshard_graph::{
-	game::Signature,
 	init::theta_0,
-	merkle::{blake2_256, Hash},
 	span::{cut, units, Held},
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_quorum::{
 	link::{longest, read, write},
 	run::room,
-	work, Mail, Member, Message, Place, Signer, Task,
+	work, Mail, Member, Message, Place, Task,
 };
 use std::{
 	collections::BTreeMap,
@@ -25,43 +27,17 @@ use std::{
 	time::{Duration, Instant},
 };
 use tokio::{
-	net::{TcpListener, TcpStream},
 	runtime::Runtime,
 	sync::mpsc::{channel, Receiver},
 	time::{sleep_until, Instant as Moment},
 };
 use tokio_util::sync::CancellationToken;
 
-/// Signatures cost what a hash costs here: a real one takes some tens of microseconds for each message more.
-struct Stamp(usize);
-
-impl Signer for Stamp {
-	fn sign(&self, statement: Hash) -> Signature {
-		let mut signature = [0; 64];
-		signature[..32].copy_from_slice(&blake2_256(&[&self.0.to_le_bytes()[..], &statement].concat()));
-		signature
-	}
-
-	fn has_signed(&self, member: usize, statement: Hash, signature: &Signature) -> bool {
-		Stamp(member).sign(statement) == *signature
-	}
-}
-
 /// A link's bandwidth in bytes a second, and its delay.
 #[derive(Clone, Copy)]
 struct Way {
 	rate: f64,
 	delay: Duration,
-}
-
-async fn connection() -> [TcpStream; 2] {
-	let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-	let address = listener.local_addr().unwrap();
-	let (dialled, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-	[dialled.unwrap(), accepted.unwrap().0].map(|stream| {
-		stream.set_nodelay(true).unwrap();
-		stream
-	})
 }
 
 /// Passes messages on as a line of this bandwidth and delay would: one after the other, each later by the delay.
@@ -91,7 +67,7 @@ async fn slowed(way: Way, mut queue: Receiver<Message>, to: tokio::sync::mpsc::S
 
 fn main() {
 	let arguments: Vec<f64> = std::env::args().skip(1).map(|argument| argument.parse().expect("a number")).collect();
-	let [members, dim, layers, batch, tokens, steps, way @ ..] = &arguments[..] else { panic!("see the first lines of this example") };
+	let [members, dim, layers, batch, length, steps, way @ ..] = &arguments[..] else { panic!("see the first lines of this example") };
 	let whole = |value: &f64| *value as u32;
 	let (members, steps) = (whole(members) as usize, whole(steps));
 	let way = match way {
@@ -106,16 +82,13 @@ fn main() {
 		heads: dim / 64,
 		kv_heads: dim / 64,
 		ffn: dim * 8 / 3 / 32 * 32,
-		max_seq: whole(tokens),
+		max_seq: whole(length),
 		tied: false,
 		..ModelConfig::tiny()
 	};
 	let train =
-		TrainConfig { batch: whole(batch), seq_len: whole(tokens), inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() };
+		TrainConfig { batch: whole(batch), seq_len: whole(length), inner_steps: steps, commit_interval: steps, ..TrainConfig::tiny() };
 	let theta = theta_0(&model, &ParamLayout::new(&model).unwrap(), &[5; 32]);
-	let batch_of = |step: u32| -> Vec<u32> {
-		(0..train.batch * (train.seq_len + 1)).map(|place| (place * 7_919 + step * 77) % 1_009 % model.vocab).collect()
-	};
 	let per_step = train.tokens_per_step() as f64;
 	println!("{} parameters, {per_step} tokens a step, {members} members", model.parameters());
 
@@ -124,7 +97,7 @@ fn main() {
 	trainer.begin(&mut arena, &theta);
 	let begun = Instant::now();
 	for step in 0..steps {
-		trainer.train_step(&mut arena, &batch_of(step), step.into(), u64::from(step) + 1).unwrap();
+		trainer.train_step(&mut arena, &tokens(&train, model.vocab, step), step.into(), u64::from(step) + 1).unwrap();
 	}
 	let alone = begun.elapsed().as_secs_f64() / f64::from(steps);
 	println!("one machine, one core: {:.0} tokens/s", per_step / alone);
@@ -143,6 +116,7 @@ fn main() {
 		.collect();
 	for (low, high) in (0..members).flat_map(|low| (low + 1..members).map(move |high| (low, high))) {
 		let ends = runtime.block_on(connection());
+		ends.iter().for_each(|stream| stream.set_nodelay(true).unwrap());
 		for ((own, other), stream) in [(low, high), (high, low)].into_iter().zip(ends) {
 			let (reads, writes) = stream.into_split();
 			let (outbox, queue) = channel(room(flying));
@@ -175,11 +149,8 @@ fn main() {
 				let own = Held::new(&model, None, spans[number]).unwrap().of(&theta);
 				let place = Place { model: model.clone(), train: train.clone(), spans, member: number, micro_batch: 1, flying, round: 0 };
 				let mut member = Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap();
-				let mut tokens = |step: u32| -> Result<Vec<u32>, String> {
-					let places = 0..train.batch * (train.seq_len + 1);
-					Ok(places.map(|place| (place * 7_919 + step * 77) % 1_009 % model.vocab).collect())
-				};
-				let mut task = Task { steps: 0..train.inner_steps, tokens: &mut tokens, leader: 0, patience: Duration::from_secs(600) };
+				let mut batch = |step| Ok(tokens(&train, model.vocab, step));
+				let mut task = Task { steps: 0..train.inner_steps, tokens: &mut batch, leader: 0, patience: Duration::from_secs(600) };
 				let begun = Instant::now();
 				work(&mut member, &mut mail, &mut task).unwrap();
 				(begun.elapsed().as_secs_f64(), mail.waited().as_secs_f64())

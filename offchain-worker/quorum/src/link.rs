@@ -2,6 +2,7 @@
 
 use crate::message::Message;
 use codec::{DecodeAll, Encode};
+use neuroshard_support::frames::{self, FrameError};
 use tokio::{
 	io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
 	sync::mpsc,
@@ -10,25 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Bytes of what is no rows, at most.
 const RECORD: u32 = 4 << 20;
-/// Bytes that are made room for before any has come.
-const PORTION: usize = 1 << 20;
-
-/// Why a link has ended.
-#[derive(Debug, thiserror::Error)]
-pub enum LinkError {
-	/// The stream.
-	#[error("the connection has ended: {0}")]
-	Io(#[from] std::io::Error),
-	/// Too long.
-	#[error("a message of {0} bytes is longer than any")]
-	TooLong(u32),
-	/// No message.
-	#[error("a message could not be read")]
-	Malformed,
-}
 
 /// Messages that arrive, each with its sender; last of each the end of its link.
-pub type Arrived = (usize, Result<Message, LinkError>);
+pub type Arrived = (usize, Result<Message, FrameError>);
 
 /// Sends what is queued until the queue is closed, or the token cancelled.
 pub async fn write(mut stream: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Message>, cancel: CancellationToken) {
@@ -83,20 +68,9 @@ pub async fn read(
 	}
 }
 
-async fn receive(stream: &mut (impl AsyncRead + Unpin), longest: u32) -> Result<Message, LinkError> {
+async fn receive(stream: &mut (impl AsyncRead + Unpin), longest: u32) -> Result<Message, FrameError> {
 	let mut length = [0; 4];
 	stream.read_exact(&mut length).await?;
-	let length = u32::from_le_bytes(length);
-	if length > longest {
-		return Err(LinkError::TooLong(length));
-	}
-	let length = usize::try_from(length).unwrap_or(usize::MAX);
-	// Memory is taken as bytes come, so that a length alone takes none.
-	let mut bytes = Vec::with_capacity(length.min(PORTION));
-	while bytes.len() < length {
-		let have = bytes.len();
-		bytes.resize(length.min(have.saturating_add(PORTION)), 0);
-		stream.read_exact(&mut bytes[have..]).await?;
-	}
-	Message::decode_all(&mut &bytes[..]).map_err(|_| LinkError::Malformed)
+	let bytes = frames::read(stream, u32::from_le_bytes(length), longest).await?;
+	Message::decode_all(&mut &bytes[..]).map_err(|_| FrameError::Malformed)
 }

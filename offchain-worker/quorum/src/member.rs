@@ -3,9 +3,9 @@
 use crate::message::{Message, Rows, Sums};
 use neuroshard_compute::exec::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
 use neuroshard_graph::{
-	game::{state_of, sums_hash, Record, Signature, StepRecord},
+	game::{Record, Signature, StepRecord},
 	merkle::{merkle_root, Hash},
-	span::{check_cut, gave, given, trained_units, CutError, Seam, Span},
+	span::{check_cut, gave, given, row_tiles, trained_units, units, CutError, Seam, Span},
 	ModelConfig, TrainConfig,
 };
 use neuroshard_kernels::num::canon_bits;
@@ -86,10 +86,8 @@ struct Under {
 	/// By segment: micro-batches whose forward, and whose backward pass is done.
 	forward: Vec<usize>,
 	backward: Vec<usize>,
-	/// Of each member that has told them.
+	/// Of each member that has told them, this one's own included.
 	sums: BTreeMap<usize, Sums>,
-	/// Whether this one has told its own.
-	told: bool,
 }
 
 /// A member, with its parameters and moments in memory.
@@ -138,9 +136,8 @@ impl<S: Signer> Member<S> {
 		if let Some(base) = base {
 			trainer.set_base(&mut arena, base);
 		}
-		let root = |roots: Vec<Hash>| merkle_root(&roots);
-		let own_base = trainer.base().zip(base).map(|(held, base)| root(held.roots(base, 1))).unwrap_or_default();
-		let record = Record { before: state_of(&trainer.state_roots(&arena).map(root)), base: own_base, ..Record::default() };
+		let own_base = trainer.base().zip(base).map(|(held, base)| held.roots(base, 1));
+		let record = Record::new(0, &trainer.state_roots(&arena), own_base.as_deref());
 		let adapter = train.adapter.is_some();
 		let holders =
 			spans.iter().enumerate().flat_map(|(member, &span)| given(model, adapter, span).into_iter().map(move |seam| (seam, member)));
@@ -166,7 +163,7 @@ impl<S: Signer> Member<S> {
 
 	/// Whether a member has the end of the model.
 	fn has_end(&self, member: usize) -> bool {
-		let last = neuroshard_graph::span::units(&self.place.model).saturating_sub(1);
+		let last = units(&self.place.model).saturating_sub(1);
 		self.place.spans.get(member).is_some_and(|span| span.has(&self.place.model, last))
 	}
 
@@ -176,13 +173,7 @@ impl<S: Signer> Member<S> {
 
 	/// Whether it reads tokens: for the embedding, or for the targets of the loss.
 	pub fn reads_tokens(&self) -> bool {
-		let units = neuroshard_graph::span::units(&self.place.model);
-		self.trainer.segments().iter().any(|segment| segment.units.start == 0 || segment.units.end == units)
-	}
-
-	/// The trainer, and the memory of it.
-	pub fn trainer(&self) -> (&SpanTrainer, &Arena) {
-		(&self.trainer, &self.arena)
+		self.has_end(self.place.member) || self.span().has(&self.place.model, 0)
 	}
 
 	/// Begins inner step `step` on a batch; who reads no tokens gives none.
@@ -265,7 +256,7 @@ impl<S: Signer> Member<S> {
 			return Err(fault("sent rows of a seam that it has not with this one"));
 		}
 		let len = self.width.saturating_mul(self.trainer.micro_tokens());
-		let (next, _) = self.under.given.get(&rows.seam).map_or((0, 0), |(next, hashes)| (*next, hashes.len()));
+		let next = self.next_micro(rows.seam);
 		if rows.micro != next || rows.numbers.len() != len || usize::try_from(next).is_ok_and(|next| next >= self.trainer.micro_batches()) {
 			return Err(fault("sent rows of another micro-batch or length than is next"));
 		}
@@ -290,28 +281,19 @@ impl<S: Signer> Member<S> {
 			return Ok(None);
 		}
 		let all = self.trainer.micro_batches();
-		let segments = self.trainer.segments().to_vec();
-		for (number, segment) in segments.iter().enumerate().rev() {
+		for (number, segment) in self.trainer.segments().iter().enumerate().rev() {
 			let micro = self.under.backward[number];
 			let seam = segment.gradient_in.map(|_| Seam::Gradient(segment.units.end));
 			// The end has its gradient from its own forward pass, and of an adapter the embedding waits for nobody.
-			let ready = match seam {
-				Some(seam) => self.under.arrived.get(&seam).is_some_and(|rows| !rows.is_empty()),
-				None => true,
-			};
-			if micro < all && micro < self.under.forward[number] && ready {
+			if micro < all && micro < self.under.forward[number] && self.has_arrived(seam) {
 				return self.backward(number, micro, seam).map(Some);
 			}
 		}
-		for (number, segment) in segments.iter().enumerate() {
+		for (number, segment) in self.trainer.segments().iter().enumerate() {
 			let micro = self.under.forward[number];
 			let seam = segment.rows_in.map(|_| Seam::Rows(segment.units.start));
-			let ready = match seam {
-				Some(seam) => self.under.arrived.get(&seam).is_some_and(|rows| !rows.is_empty()),
-				None => true,
-			};
 			// A place in memory is free when the backward pass is through.
-			if micro < all && micro < self.oldest_flying().saturating_add(self.place.flying) && ready {
+			if micro < all && micro < self.oldest_flying().saturating_add(self.place.flying) && self.has_arrived(seam) {
 				return self.forward(number, micro, seam).map(Some);
 			}
 		}
@@ -332,13 +314,12 @@ impl<S: Signer> Member<S> {
 			return Vec::new();
 		}
 		let (model, adapter, all) = (&self.place.model, self.adapter(), self.trainer.micro_batches());
-		if self.under.told {
+		if self.has_told() {
 			return (0..self.place.spans.len()).filter(|member| !self.under.sums.contains_key(member)).collect();
 		}
-		let missing = given(model, adapter, self.span()).into_iter().filter(|seam| {
-			let (arrived, _) = self.under.given.get(seam).map_or((0, 0), |(next, hashes)| (*next, hashes.len()));
-			usize::try_from(arrived).is_ok_and(|arrived| arrived < all) && self.under.arrived.get(seam).is_none_or(VecDeque::is_empty)
-		});
+		let missing = given(model, adapter, self.span())
+			.into_iter()
+			.filter(|seam| usize::try_from(self.next_micro(*seam)).is_ok_and(|next| next < all) && !self.has_arrived(Some(*seam)));
 		let mut senders: Vec<usize> =
 			missing.filter_map(|seam| self.place.spans.iter().position(|&span| gave(model, adapter, span).contains(&seam))).collect();
 		senders.sort_unstable();
@@ -346,9 +327,29 @@ impl<S: Signer> Member<S> {
 		senders
 	}
 
-	fn forward(&mut self, segment: usize, micro: usize, seam: Option<Seam>) -> Result<Out, Fault> {
+	/// Whether what a pass goes on from has arrived; it may need nothing.
+	fn has_arrived(&self, seam: Option<Seam>) -> bool {
+		seam.is_none_or(|seam| self.under.arrived.get(&seam).is_some_and(|rows| !rows.is_empty()))
+	}
+
+	/// The micro-batch that is next to arrive at a seam.
+	fn next_micro(&self, seam: Seam) -> u32 {
+		self.under.given.get(&seam).map_or(0, |(next, _)| *next)
+	}
+
+	/// Whether it has told its sums: all of its passes are through.
+	fn has_told(&self) -> bool {
+		self.under.sums.contains_key(&self.place.member)
+	}
+
+	/// What a pass of a micro-batch goes on from, and the memory that it has.
+	fn next_rows(&mut self, seam: Option<Seam>, micro: usize) -> (Vec<f32>, usize) {
 		let rows = seam.and_then(|seam| self.under.arrived.get_mut(&seam)?.pop_front()).unwrap_or_default();
-		let slot = micro % self.place.flying.max(1);
+		(rows, micro % self.place.flying)
+	}
+
+	fn forward(&mut self, segment: usize, micro: usize, seam: Option<Seam>) -> Result<Out, Fault> {
+		let (rows, slot) = self.next_rows(seam, micro);
 		let out = self.trainer.forward(&mut self.arena, segment, (micro, slot), &rows).into_owned();
 		self.under.forward[segment] = micro.saturating_add(1);
 		let end = self.trainer.segments()[segment].units.end;
@@ -356,8 +357,7 @@ impl<S: Signer> Member<S> {
 	}
 
 	fn backward(&mut self, segment: usize, micro: usize, seam: Option<Seam>) -> Result<Out, Fault> {
-		let gradient = seam.and_then(|seam| self.under.arrived.get_mut(&seam)?.pop_front()).unwrap_or_default();
-		let slot = micro % self.place.flying.max(1);
+		let (gradient, slot) = self.next_rows(seam, micro);
 		let out = self.trainer.backward(&mut self.arena, segment, (micro, slot), &gradient).into_owned();
 		self.under.backward[segment] = micro.saturating_add(1);
 		let start = self.trainer.segments()[segment].units.start;
@@ -367,7 +367,7 @@ impl<S: Signer> Member<S> {
 	/// Signs rows, notes them in the record, and sends them to whoever is given them.
 	fn send_rows(&mut self, seam: Seam, micro: usize, numbers: Vec<f32>) -> Out {
 		let Some(&to) = self.holders.get(&seam).filter(|_| !numbers.is_empty()) else { return Vec::new() };
-		let tiles = neuroshard_graph::span::row_tiles(&numbers, self.width);
+		let tiles = row_tiles(&numbers, self.width);
 		let micro = u32::try_from(micro).unwrap_or(u32::MAX);
 		let signature = self.signer.sign(Rows::statement(self.step, micro, seam, &tiles));
 		self.under.gave.entry(seam).or_default().extend(tiles);
@@ -378,7 +378,7 @@ impl<S: Signer> Member<S> {
 	/// Tells the own sums; once all others have told theirs, the update.
 	fn end(&mut self) -> Result<Option<Out>, Fault> {
 		let (model, adapter, own) = (self.place.model.clone(), self.adapter(), self.place.member);
-		if !self.under.told {
+		if !self.has_told() {
 			let mut all = vec![0.0; self.trainer.sums()];
 			self.trainer.squares(&mut self.arena, &mut all);
 			let places = trained_units(&model, adapter, self.span());
@@ -387,7 +387,6 @@ impl<S: Signer> Member<S> {
 			let others = (0..self.place.spans.len()).filter(|&member| member != own);
 			let out = others.map(|member| (member, Message::Sums(sums.clone()))).collect();
 			self.under.sums.insert(own, sums);
-			self.under.told = true;
 			return Ok(Some(out));
 		}
 		if self.under.sums.len() < self.place.spans.len() {
@@ -415,15 +414,11 @@ impl<S: Signer> Member<S> {
 	/// Notes the step in the record.
 	fn note(&mut self, sums: &[f32]) {
 		let (model, adapter, span) = (&self.place.model, self.adapter(), self.span());
-		let bits = |numbers: &[f32]| numbers.iter().map(|&number| canon_bits(number)).collect::<Vec<_>>();
 		let root = |hashes: Option<&Vec<Hash>>| hashes.map(|hashes| merkle_root(hashes)).unwrap_or_default();
-		let squares = self.under.sums.get(&self.place.member).map(|sums| bits(&sums.squares)).unwrap_or_default();
-		self.record.steps.push(StepRecord {
-			given: given(model, adapter, span).iter().map(|seam| root(self.under.given.get(seam).map(|(_, hashes)| hashes))).collect(),
-			gave: gave(model, adapter, span).iter().map(|seam| root(self.under.gave.get(seam))).collect(),
-			squares,
-			sums: sums_hash(&bits(sums)),
-		});
+		let given = given(model, adapter, span).iter().map(|seam| root(self.under.given.get(seam).map(|(_, hashes)| hashes))).collect();
+		let gave = gave(model, adapter, span).iter().map(|seam| root(self.under.gave.get(seam))).collect();
+		let squares = self.under.sums.get(&self.place.member).map_or(&[][..], |own| &own.squares);
+		self.record.steps.push(StepRecord::new(given, gave, squares, sums));
 	}
 
 	/// Its number.

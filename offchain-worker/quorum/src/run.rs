@@ -1,12 +1,13 @@
 //! A member at work: a loop between its inbox, its steps and its outboxes, for a thread of its own.
 
 use crate::{
-	link::{Arrived, LinkError},
+	link::Arrived,
 	member::{Fault, Member, Signer},
 	message::Message,
 };
 use neuroshard_compute::exec::StepOutcome;
 use neuroshard_graph::game::{Record, Signature};
+use neuroshard_support::frames::FrameError;
 use std::{
 	collections::BTreeMap,
 	ops::Range,
@@ -30,7 +31,7 @@ pub struct Mail {
 	/// Where time passes while the thread waits.
 	pub runtime: Handle,
 	/// Links that have ended: that matters to who waits for something of theirs.
-	ended: BTreeMap<usize, LinkError>,
+	ended: BTreeMap<usize, FrameError>,
 	waited: Duration,
 }
 
@@ -72,7 +73,7 @@ pub enum QuorumError {
 	Late(Vec<usize>, Duration),
 	/// A link has ended.
 	#[error("the link to member {0} has ended: {1}")]
-	Gone(usize, LinkError),
+	Gone(usize, FrameError),
 	/// All links are closed.
 	#[error("all links of this member are closed")]
 	Closed,

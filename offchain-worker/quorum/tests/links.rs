@@ -2,44 +2,26 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+mod common;
+
+use common::{connection, tokens, Stamp};
 use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
 use neuroshard_graph::{
 	cover::merge,
-	game::Signature,
 	init::theta_0,
-	merkle::{blake2_256, Hash},
 	span::{cut, Held, Span},
 	ModelConfig, ParamLayout, TrainConfig,
 };
 use neuroshard_quorum::{
 	link::{longest, read, write},
 	run::room,
-	work, Interval, Mail, Member, Place, QuorumError, Signer, Task,
+	work, Interval, Mail, Member, Place, QuorumError, Task,
 };
 use std::{collections::BTreeMap, sync::Arc, thread::JoinHandle, time::Duration};
-use tokio::{
-	net::{TcpListener, TcpStream},
-	runtime::Runtime,
-	sync::mpsc::channel,
-};
+use tokio::{runtime::Runtime, sync::mpsc::channel};
 use tokio_util::sync::CancellationToken;
 
 const FLYING: usize = 2;
-
-/// Signs with a hash: who knows a member's number can sign for it, in these tests.
-struct Stamp(usize);
-
-impl Signer for Stamp {
-	fn sign(&self, statement: Hash) -> Signature {
-		let mut signature = [0; 64];
-		signature[..32].copy_from_slice(&blake2_256(&[&self.0.to_le_bytes()[..], &statement].concat()));
-		signature
-	}
-
-	fn has_signed(&self, member: usize, statement: Hash, signature: &Signature) -> bool {
-		Stamp(member).sign(statement) == *signature
-	}
-}
 
 fn setting() -> (ModelConfig, TrainConfig, Vec<Span>, Vec<f32>) {
 	let model = ModelConfig { layers: 3, tied: false, ..ModelConfig::tiny() };
@@ -47,18 +29,6 @@ fn setting() -> (ModelConfig, TrainConfig, Vec<Span>, Vec<f32>) {
 	let theta = theta_0(&model, &ParamLayout::new(&model).unwrap(), &[5; 32]);
 	let spans = cut(&model, &[2, 2, 1]).unwrap();
 	(model, train, spans, theta)
-}
-
-fn tokens(train: &TrainConfig, vocab: u32, step: u32) -> Vec<u32> {
-	(0..train.batch * (train.seq_len + 1)).map(|place| (place * 7_919 + step * 77) % 1_009 % vocab).collect()
-}
-
-/// Two ends of a connection over this machine's loopback.
-async fn connection() -> [TcpStream; 2] {
-	let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-	let address = listener.local_addr().unwrap();
-	let (dialled, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-	[dialled.unwrap(), accepted.unwrap().0]
 }
 
 /// Mail of so many members, each linked with every other one; and what ends a member's links.

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
+mod common;
+
+use common::{tokens, Stamp};
 use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
 use neuroshard_graph::{
 	commit::{checkpoint_root, state_root, tensors_root},
@@ -9,7 +12,7 @@ use neuroshard_graph::{
 	cover::merge,
 	game::{open_work, Contents, Doubt, Move, Outcome, Position, Quorum, Records, Setting, Signature, Subject},
 	init::theta_0,
-	merkle::{blake2_256, Hash},
+	merkle::Hash,
 	span::{cut, units, Held, Span},
 	ModelConfig, ParamLayout, TrainConfig,
 };
@@ -19,30 +22,6 @@ use std::{
 	collections::{BTreeMap, VecDeque},
 	sync::Arc,
 };
-
-/// Signs with a hash: who knows a member's number can sign for it, in these tests.
-#[derive(Clone)]
-struct Stamp(usize);
-
-fn stamp(member: usize, statement: Hash) -> Signature {
-	let mut signature = [0; 64];
-	signature[..32].copy_from_slice(&blake2_256(&[&member.to_le_bytes()[..], &statement].concat()));
-	signature
-}
-
-impl Signer for Stamp {
-	fn sign(&self, statement: Hash) -> Signature {
-		stamp(self.0, statement)
-	}
-
-	fn has_signed(&self, member: usize, statement: Hash, signature: &Signature) -> bool {
-		stamp(member, statement) == *signature
-	}
-}
-
-fn tokens(train: &TrainConfig, vocab: u32, step: u32) -> Vec<u32> {
-	(0..train.batch * (train.seq_len + 1)).map(|place| (place * 7_919 + step * 77) % 1_009 % vocab).collect()
-}
 
 /// Members, and the messages that are on their way: in order between each two.
 struct Network {
@@ -161,7 +140,7 @@ proptest! {
 		let layout = ParamLayout::new(&model).unwrap();
 		let params = tensors_root(&layout, &theta, 1);
 		let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
-		let signed = |member: u32, _: u32, statement: Hash, signature: &Signature| stamp(member as usize, statement) == *signature;
+		let signed = |member: u32, statement: Hash, signature: &Signature| Stamp(0).has_signed(member as usize, statement, signature);
 		let setting = Setting {
 			model: &model,
 			train: &train,

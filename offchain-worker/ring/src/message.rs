@@ -5,14 +5,14 @@ use super::accounts::{Terms, Unfit};
 use codec::{DecodeAll, Encode};
 use neuroshard_compute::exec::{Output, Stage, Wanted};
 use neuroshard_graph::{merkle::blake2_256, tiles::bytes_of, Class, ModelConfig};
+use neuroshard_support::frames;
+pub(super) use neuroshard_support::frames::FrameError;
 use neuroshard_types::{AccountId, H256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Bytes of a message, and of its rows, at most.
 const LONGEST_MESSAGE: u32 = 4 << 20;
 const LONGEST_ROWS: u32 = 256 << 20;
-/// Bytes that are made room for before any has come.
-const PORTION: usize = 1 << 20;
 
 /// Request of a driver to a holder.
 #[derive(Clone, PartialEq, Debug, Encode, codec::Decode)]
@@ -186,20 +186,6 @@ pub(super) struct Done {
 	pub(super) micros: u64,
 }
 
-/// Why a frame is not taken.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum FrameError {
-	/// The stream.
-	#[error("the connection has ended: {0}")]
-	Io(#[from] std::io::Error),
-	/// Too long.
-	#[error("a message of {0} bytes is longer than any")]
-	TooLong(u32),
-	/// No message.
-	#[error("a message could not be read")]
-	Malformed,
-}
-
 /// A message and its rows, ready to be sent.
 pub(super) fn frame(message: &impl Encode, rows: &[f32]) -> Vec<u8> {
 	let message = message.encode();
@@ -224,28 +210,15 @@ pub(super) async fn receive<M: codec::Decode>(from: &mut (impl AsyncRead + Unpin
 	from.read_exact(&mut lengths).await?;
 	let [a, b, c, d, e, f, g, h] = lengths;
 	let (message, rows) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-	for (length, most) in [(message, LONGEST_MESSAGE), (rows, LONGEST_ROWS)] {
-		if length > most {
-			return Err(FrameError::TooLong(length));
-		}
+	// Neither is read if the other one is too long.
+	if rows > LONGEST_ROWS {
+		return Err(FrameError::TooLong(rows));
 	}
-	let message = bytes(from, message).await?;
-	let rows = bytes(from, rows).await?;
+	let message = frames::read(from, message, LONGEST_MESSAGE).await?;
+	let rows = frames::read(from, rows, LONGEST_ROWS).await?;
 	let message = M::decode_all(&mut &message[..]).map_err(|_| FrameError::Malformed)?;
 	let (rows, []) = rows.as_chunks::<4>() else { return Err(FrameError::Malformed) };
 	Ok((message, rows.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
-}
-
-/// So many bytes. Memory is taken as they come, so that a length alone takes none.
-async fn bytes(from: &mut (impl AsyncRead + Unpin), length: u32) -> Result<Vec<u8>, FrameError> {
-	let length = usize::try_from(length).unwrap_or(usize::MAX);
-	let mut bytes = Vec::with_capacity(length.min(PORTION));
-	while bytes.len() < length {
-		let have = bytes.len();
-		bytes.resize(length.min(have.saturating_add(PORTION)), 0);
-		from.read_exact(&mut bytes[have..]).await?;
-	}
-	Ok(bytes)
 }
 
 /// Hash of rows.

@@ -4,6 +4,7 @@
 pub mod backoff;
 pub mod blocking;
 pub mod counted;
+pub mod frames;
 pub mod hardware;
 pub mod https;
 pub mod json_file;

@@ -218,12 +218,25 @@ impl ReplayError {
 	}
 
 	/// Returns whether a provider's work is not what it revealed.
-	pub(crate) fn is_of_work(&self) -> bool {
+	fn is_of_work(&self) -> bool {
 		match self {
 			Self::Delta { .. } | Self::Work { .. } => true,
 			Self::Train { source, .. } => matches!(**source, TrainError::Diverged(_)),
 			_ => false,
 		}
+	}
+}
+
+/// Passes over what is wrong with the work of `account` if that was left out of its round.
+///
+/// # Errors
+/// What is wrong with it, otherwise.
+pub(crate) fn left_out(record: &RoundRecord, account: &AccountId, error: ReplayError) -> Result<(), ReplayError> {
+	// Of such work, nobody may have what it began with.
+	let lost = matches!(error, ReplayError::Absent { .. } | ReplayError::Elsewhere { .. });
+	match (error.is_of_work() || lost) && record.excluded.contains(account) {
+		true => Ok(()),
+		false => Err(error),
 	}
 }
 
@@ -322,11 +335,7 @@ pub fn replay_round(
 			Err(error) => (None, Some(error)),
 		};
 		if let Some(error) = doubt {
-			// Of work that was left out, nobody may have what it began with.
-			let lost = matches!(error, ReplayError::Absent { .. } | ReplayError::Elsewhere { .. });
-			if !(error.is_of_work() || lost) || !record.excluded.contains(account) {
-				return Err(error);
-			}
+			left_out(record, account, error)?;
 			progress(Progress::Excluded(round, account));
 		}
 		let absent = || ReplayError::Absent { round, what: format!("the delta of {account}") };

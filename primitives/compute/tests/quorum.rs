@@ -37,15 +37,15 @@ fn window_of(step: u32, sequence: u32) -> Option<Window> {
 }
 
 /// What a member signs with: who knows its number can, in this test.
-fn signature(member: u32, first: u32, statement: Hash) -> Signature {
-	let half = blake2_256(&[&member.to_le_bytes()[..], &first.to_le_bytes(), &statement].concat());
+fn signature(member: u32, statement: Hash) -> Signature {
+	let half = blake2_256(&[&member.to_le_bytes()[..], &statement].concat());
 	let mut signature = [0; 64];
 	signature[..32].copy_from_slice(&half);
 	signature
 }
 
-fn signed(member: u32, first: u32, statement: Hash, given: &Signature) -> bool {
-	signature(member, first, statement) == *given
+fn signed(member: u32, statement: Hash, given: &Signature) -> bool {
+	signature(member, statement) == *given
 }
 
 /// A round that a quorum works on.
@@ -110,7 +110,7 @@ impl World {
 		Self { model, train, spans, text, theta, base, momentum, start }
 	}
 
-	fn setting<'a>(&'a self, signed: &'a dyn Fn(u32, u32, Hash, &Signature) -> bool) -> Setting<'a> {
+	fn setting<'a>(&'a self, signed: &'a dyn Fn(u32, Hash, &Signature) -> bool) -> Setting<'a> {
 		let quorum = Some(Quorum { spans: &self.spans, signed });
 		Setting {
 			model: &self.model,
@@ -179,7 +179,7 @@ impl World {
 		let before = before.collect();
 		let signs = |(number, member): (usize, &mut SpanStory)| {
 			let record = member.record().clone();
-			let signature = signature(number as u32, first, record.statement());
+			let signature = signature(number as u32, record.statement());
 			(record, signature)
 		};
 		let records: Vec<(Record, Signature)> = story.members.iter_mut().enumerate().map(signs).collect();
@@ -396,7 +396,7 @@ fn a_leader_cannot_post_what_its_members_have_not_signed_or_what_does_not_fit_to
 					let all: Vec<u32> = sums(records);
 					for (number, (record, given)) in records.records.iter_mut().enumerate() {
 						record.steps[0].sums = sums_hash(&all);
-						*given = signature(number as u32, 0, record.statement());
+						*given = signature(number as u32, record.statement());
 					}
 				})
 			};
@@ -407,12 +407,12 @@ fn a_leader_cannot_post_what_its_members_have_not_signed_or_what_does_not_fit_to
 		let other_attempt = with(&|records| {
 			let (record, given) = &mut records.records[member];
 			record.before[0] ^= 1;
-			*given = signature(member as u32, 0, record.statement());
+			*given = signature(member as u32, record.statement());
 		});
 		assert_eq!(other_attempt, Err(GameError::Root), "seed {seed}");
 		// A result that the member's plan does not have.
 		let Ok(Outcome::Next(picks)) = post(&work.records) else { panic!("they are taken") };
-		let parts = work.records.parts(&setting, (0, 1)).unwrap();
+		let parts = work.records.parts(&world.spans);
 		let hashes: Vec<Hash> = parts.iter().map(|part| part.hash()).collect();
 		let pick = |out| {
 			let proof = neuroshard_graph::merkle::prove(&hashes, member as u32).unwrap();
@@ -427,7 +427,7 @@ fn a_leader_cannot_post_what_its_members_have_not_signed_or_what_does_not_fit_to
 			let other_rows = with(&|records| {
 				let (record, given) = &mut records.records[member];
 				record.steps[0].given[0][0] ^= 1;
-				*given = signature(member as u32, 0, record.statement());
+				*given = signature(member as u32, record.statement());
 			});
 			assert!(matches!(other_rows, Err(GameError::Seam(_))), "seed {seed}: {other_rows:?}");
 		}

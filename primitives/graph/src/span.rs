@@ -10,9 +10,9 @@
 use crate::{
 	config::{Adapter, ConfigError, ModelConfig},
 	cover::Cover,
-	layout::{trained_parts, ParamLayout},
+	layout::{trained_parts, ParamLayout, Part},
 	merkle::Hash,
-	tiles as of_tiles,
+	tiles,
 };
 use alloc::{vec, vec::Vec};
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -126,26 +126,8 @@ impl Held {
 	/// # Errors
 	/// Those of [`ParamLayout::of`]; [`ConfigError::Dimension`] for a span of another model.
 	pub fn new(model: &ModelConfig, adapter: Option<Adapter>, span: Span) -> Result<Self, ConfigError> {
-		if !span.is_of(model) {
-			return Err(ConfigError::Dimension);
-		}
-		let (mut held, mut tiles, mut elements) = (Vec::new(), 0u32, 0usize);
-		let (mut of_elements, mut of_tiles): (Vec<Range<usize>>, Vec<Range<u32>>) = (Vec::new(), Vec::new());
-		for part in trained_parts(model, adapter)? {
-			let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
-			let (rows, cols) = (size(part.rows)?, size(part.cols)?);
-			let count = u32::try_from(of_tiles::tile_count(rows, cols)).map_err(|_| ConfigError::TooLarge)?;
-			let len = rows.checked_mul(cols).ok_or(ConfigError::TooLarge)?;
-			let end = (elements.checked_add(len).ok_or(ConfigError::TooLarge)?, tiles.checked_add(count).ok_or(ConfigError::TooLarge)?);
-			if span.has(model, part.unit(model.layers)) {
-				held.push(part);
-				extend(&mut of_elements, elements..end.0);
-				extend(&mut of_tiles, tiles..end.1);
-			}
-			(elements, tiles) = end;
-		}
-		let layout = ParamLayout::from_parts(held)?;
-		Ok(Self { layout, elements: of_elements, tiles: of_tiles, all_tiles: tiles })
+		let Parts { held, elements, tiles, all_tiles } = Parts::new(model, adapter, span)?;
+		Ok(Self { layout: ParamLayout::from_parts(held)?, elements, tiles, all_tiles })
 	}
 
 	/// The span's own vector of a whole one.
@@ -179,7 +161,39 @@ impl Held {
 	/// # Panics
 	/// If `own` is shorter than the layout.
 	pub fn roots(&self, own: &[f32], threads: usize) -> Vec<Hash> {
-		self.cover().roots(&of_tiles::tile_hashes(&self.layout, own, threads))
+		self.cover().roots(&tiles::tile_hashes(&self.layout, own, threads))
+	}
+}
+
+/// What a span holds of a vector, without the names of tensors, which cost more than everything else.
+struct Parts {
+	held: Vec<Part>,
+	elements: Vec<Range<usize>>,
+	tiles: Vec<Range<u32>>,
+	all_tiles: u32,
+}
+
+impl Parts {
+	fn new(model: &ModelConfig, adapter: Option<Adapter>, span: Span) -> Result<Self, ConfigError> {
+		if !span.is_of(model) {
+			return Err(ConfigError::Dimension);
+		}
+		let mut parts = Self { held: Vec::new(), elements: Vec::new(), tiles: Vec::new(), all_tiles: 0 };
+		let mut element = 0usize;
+		for part in trained_parts(model, adapter)? {
+			let size = |value: u32| usize::try_from(value).map_err(|_| ConfigError::TooLarge);
+			let (rows, cols) = (size(part.rows)?, size(part.cols)?);
+			let count = u32::try_from(tiles::tile_count(rows, cols)).map_err(|_| ConfigError::TooLarge)?;
+			let end = rows.checked_mul(cols).and_then(|len| element.checked_add(len)).ok_or(ConfigError::TooLarge)?;
+			let end_tile = parts.all_tiles.checked_add(count).ok_or(ConfigError::TooLarge)?;
+			if span.has(model, part.unit(model.layers)) {
+				parts.held.push(part);
+				extend(&mut parts.elements, element..end);
+				extend(&mut parts.tiles, parts.all_tiles..end_tile);
+			}
+			(element, parts.all_tiles) = (end, end_tile);
+		}
+		Ok(parts)
 	}
 }
 
@@ -231,7 +245,7 @@ pub fn gave(model: &ModelConfig, adapter: bool, span: Span) -> Vec<Seam> {
 }
 
 /// Whether anybody asks for the gradient of the rows that a unit is given: of an adapter, who has the embedding does not.
-const fn is_asked(unit: u32, adapter: bool) -> bool {
+pub(crate) const fn is_asked(unit: u32, adapter: bool) -> bool {
 	unit > if adapter { 1 } else { 0 }
 }
 
@@ -251,32 +265,21 @@ pub fn trained_units(model: &ModelConfig, adapter: bool, span: Span) -> Vec<u32>
 	span.ranges(model).flatten().filter_map(|unit| unit.checked_sub(first)).filter(|&place| place < all).collect()
 }
 
-/// The subtrees of the tree of a vector in parameter layout, of `model` or of `adapter` beside it, that `span` has: [`Held::cover`] without the rest.
+/// The subtrees of the tree of a vector in parameter layout, of `model` or of `adapter` beside it, that `span` has: [`Held::cover`] without names.
 ///
 /// # Errors
 /// As [`Held::new`].
-pub fn tiles(model: &ModelConfig, adapter: Option<Adapter>, span: Span) -> Result<Cover, ConfigError> {
-	if !span.is_of(model) {
-		return Err(ConfigError::Dimension);
-	}
-	let (mut all, mut own) = (0u32, Vec::<Range<u32>>::new());
-	for part in trained_parts(model, adapter)? {
-		let count = part.rows.div_ceil(32).checked_mul(part.cols.div_ceil(32)).ok_or(ConfigError::TooLarge)?;
-		let end = all.checked_add(count).ok_or(ConfigError::TooLarge)?;
-		if span.has(model, part.unit(model.layers)) {
-			extend(&mut own, all..end);
-		}
-		all = end;
-	}
-	Ok(Cover::new(all, own))
+pub fn cover(model: &ModelConfig, adapter: Option<Adapter>, span: Span) -> Result<Cover, ConfigError> {
+	let parts = Parts::new(model, adapter, span)?;
+	Ok(Cover::new(parts.all_tiles, parts.tiles))
 }
 
 /// Hashes of the tiles of rows that go from span to span, or of their gradients: `rows` of so many numbers each. A list of them is that of the rows of all
 /// micro-batches one after the other, each of which is a multiple of 32 rows.
 pub fn row_tiles(rows: &[f32], width: usize) -> Vec<Hash> {
 	let count = rows.len().checked_div(width).unwrap_or_default();
-	let across = width.div_ceil(of_tiles::TILE);
-	let mut hashes = vec![Hash::default(); count.div_ceil(of_tiles::TILE) * across];
-	of_tiles::hash_written(0, &mut hashes, |tile, leaf| of_tiles::write_tile(rows, [count, width], tile / across, tile % across, leaf));
+	let across = width.div_ceil(tiles::TILE);
+	let mut hashes = vec![Hash::default(); count.div_ceil(tiles::TILE) * across];
+	tiles::hash_written(0, &mut hashes, |tile, leaf| tiles::write_tile(rows, [count, width], tile / across, tile % across, leaf));
 	hashes
 }

@@ -5,7 +5,7 @@ use crate::{
 	checkpoint::{data_path, CheckpointError, Header},
 	engine::JobError,
 	redo::{stored_header, wanted},
-	replay::{compare, AdoptedRound, Progress, ReplayError},
+	replay::{compare, left_out, AdoptedRound, Progress, ReplayError},
 	round::{round_error, TrainError},
 };
 use neuroshard_compute::round::Stop;
@@ -225,11 +225,7 @@ impl Replay<'_> {
 				Err(error) => (None, Some(error)),
 			};
 			if let Some(error) = doubt {
-				// Of work that was left out, nobody may have what it began with.
-				let lost = matches!(error, ReplayError::Absent { .. } | ReplayError::Elsewhere { .. });
-				if !(error.is_of_work() || lost) || !record.excluded.contains(account) {
-					return Err(error);
-				}
+				left_out(record, account, error)?;
 				progress(Progress::Excluded(round, account));
 			}
 			let delta = match delta {

@@ -68,7 +68,7 @@ impl Rooted {
 	/// Takes in the hashes of the next tiles.
 	pub fn push(&mut self, hashes: &[Hash]) {
 		let end = self.next.saturating_add(u32::try_from(hashes.len()).unwrap_or(u32::MAX));
-		let cover = Cover::new(self.tiles, [self.next..end]);
+		let cover = Cover::new(self.tiles, std::iter::once(self.next..end));
 		let roots = cover.roots(hashes);
 		self.parts.push((cover, roots));
 		self.next = end;

@@ -250,31 +250,20 @@ impl<B: Backend> Runner<B> {
 
 	/// Forward and backward pass, and the gradient's norm.
 	pub fn gradients(&self, arena: &mut B::Arena) {
-		let Some(accumulated) = &self.accumulated else {
+		if self.accumulated.is_none() {
 			for &index in &self.order {
 				self.stage(arena, index, &(0..self.tokens), None);
 			}
 			return;
 		};
-		let stages = self.plan.stages();
-		let place = |op: Op| stages.iter().position(|stage| stage.op == op);
 		// Of an adapter the embedding has no gradient: nothing is left to be done with all micro-batches' but the norm.
-		let scatter = place(Op::ScatterAdd);
-		let Some(end) = scatter.or(place(Op::SquareTiles)) else { return };
-		let output = |op: Op| stages.iter().find(|stage| stage.op == op).map_or(0..0, |stage| self.range(self.plan.outputs(stage)[0]));
-		let losses = output(Op::LossRows);
-		let stream = scatter.map(|scatter| self.range(self.plan.inputs(&stages[scatter])[0].0));
+		let scatter = self.position(Op::ScatterAdd);
+		let Some(end) = scatter.or(self.position(Op::SquareTiles)) else { return };
 		for first in (0..self.ids.len()).step_by(self.tokens) {
 			let at = first..first + self.tokens;
-			let parts = self.order.iter().filter(|&&index| index < end);
-			for &index in parts.filter(|&&index| !matches!(stages[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss))
-			{
-				self.stage(arena, index, &at, None);
-			}
-			self.exec.copy(arena, losses.clone(), accumulated.losses.start + first);
-			if let Some(stream) = stream.clone() {
-				self.exec.copy(arena, stream, accumulated.stream.start + first * self.dim);
-			}
+			self.micro_batch(arena, self.order.iter().copied().filter(|&index| index < end), &at);
+			self.keep_losses(arena, first);
+			self.keep_stream(arena, first);
 		}
 		self.mean_loss(arena);
 		if let Some(scatter) = scatter {
@@ -286,15 +275,42 @@ impl<B: Backend> Runner<B> {
 			.for_each(|&index| self.stage(arena, index, &(0..self.ids.len()), None));
 	}
 
-	/// The mean loss of a step in micro-batches, of the losses of all of them, where the plan has it.
-	pub fn mean_loss(&self, arena: &mut B::Arena) -> Option<f32> {
-		let accumulated = self.accumulated.as_ref()?;
-		let loss = self.range(self.job.loss?).start;
+	/// Runs stages on a micro-batch, but for those whose sums are those of all micro-batches.
+	pub fn micro_batch(&self, arena: &mut B::Arena, stages: impl Iterator<Item = usize>, at: &Range<usize>) {
+		let of_all = |index: usize| matches!(self.plan.stages()[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss);
+		stages.filter(|&index| !of_all(index)).for_each(|index| self.stage(arena, index, at, None));
+	}
+
+	/// Where the first stage of an operator is, if the plan has one.
+	pub fn position(&self, op: Op) -> Option<usize> {
+		self.plan.stages().iter().position(|stage| stage.op == op)
+	}
+
+	/// Keeps the losses of a micro-batch whose first token is `first`.
+	pub fn keep_losses(&self, arena: &mut B::Arena, first: usize) {
+		if let (Some(losses), Some(all)) = (self.position(Op::LossRows), &self.accumulated) {
+			let losses = self.range(self.plan.outputs(&self.plan.stages()[losses])[0]);
+			self.exec.copy(arena, losses, all.losses.start + first);
+		}
+	}
+
+	/// Keeps the gradient of what the first layer begins with, of a micro-batch whose first token is `first`, where the embedding is trained.
+	pub fn keep_stream(&self, arena: &mut B::Arena, first: usize) {
+		if let (Some(scatter), Some(all)) = (self.position(Op::ScatterAdd), &self.accumulated) {
+			let stream = self.range(self.plan.inputs(&self.plan.stages()[scatter])[0].0);
+			self.exec.copy(arena, stream, all.stream.start + first * self.dim);
+		}
+	}
+
+	/// Computes the mean loss of a step in micro-batches, of the losses of all of them, where the plan has it. Returns where it is.
+	pub fn mean_loss(&self, arena: &mut B::Arena) -> Option<TensorId> {
+		let (accumulated, id) = (self.accumulated.as_ref()?, self.job.loss?);
+		let loss = self.range(id).start;
 		self.exec.partial_sums(arena, accumulated.losses.clone(), accumulated.sums.clone());
 		self.exec.tree_sum(arena, accumulated.sums.clone(), loss);
 		let mean = self.plan.stages().iter().find(|stage| stage.op == Op::MeanLoss);
 		self.exec.scale(arena, loss..loss + 1, mean.map_or(0.0, |stage| self.inverse_count(stage, 1)));
-		Some(self.exec.value(arena, loss))
+		Some(id)
 	}
 
 	/// The ScatterAdd at `index` of a step in micro-batches, for all of them.

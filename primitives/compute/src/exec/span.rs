@@ -9,7 +9,7 @@ use neuroshard_graph::{
 	config::{ConfigError, ModelConfig, TrainConfig},
 	graph::{Op, TensorId},
 	merkle::Hash,
-	plan::{Plan, Seams, Segment, Update, ALIGNMENT},
+	plan::{Seams, Segment, Update, ALIGNMENT},
 	resume::adamw,
 	span::{Held, Span},
 };
@@ -81,14 +81,9 @@ impl<B: Backend> SpanTrainer<B> {
 		&self.seams.segments
 	}
 
-	/// The plan of a micro-batch.
-	pub fn plan(&self) -> &Plan {
-		&self.runner.plan
-	}
-
 	/// Micro-batches of a step.
 	pub fn micro_batches(&self) -> usize {
-		self.runner.batch_tokens() / (self.train.seq_len as usize + 1) * self.train.seq_len as usize / self.part
+		self.runner.ids_len() / self.part
 	}
 
 	/// Tokens of a micro-batch.
@@ -199,12 +194,7 @@ impl<B: Backend> SpanTrainer<B> {
 		if !values.is_empty() {
 			self.runner.exec.write(arena, to.start, values);
 		}
-		for index in stages {
-			// The loss is that of all micro-batches: see `Runner::mean_loss`.
-			if !matches!(self.runner.plan.stages()[index].op, Op::CountTargets | Op::TileSums | Op::TreeSum | Op::MeanLoss) {
-				self.runner.stage(arena, index, at, None);
-			}
-		}
+		self.runner.micro_batch(arena, stages, at);
 		result.map_or(0..0, |id| self.runner.range(id))
 	}
 
@@ -218,19 +208,10 @@ impl<B: Backend> SpanTrainer<B> {
 		let Segment { rows_in, rows_out, forward, .. } = self.seams.segments[segment].clone();
 		let rows_out = self.pass(arena, (rows_in, rows), (forward, &at), rows_out);
 		if rows_out.is_empty() {
-			self.keep_losses(arena, at.start);
+			self.runner.keep_losses(arena, at.start);
 		}
 		self.runner.shift.1 = 0;
 		self.runner.exec.view(arena, rows_out)
-	}
-
-	/// Keeps the losses of a micro-batch whose first token is `first`.
-	fn keep_losses(&self, arena: &mut B::Arena, first: usize) {
-		let stages = self.runner.plan.stages();
-		let losses = stages.iter().find(|stage| stage.op == Op::LossRows).map(|stage| self.runner.plan.outputs(stage)[0]);
-		if let (Some(losses), Some(all)) = (losses, &self.runner.accumulated) {
-			self.runner.exec.copy(arena, self.runner.range(losses), all.losses.start + first);
-		}
 	}
 
 	/// Whether the backward pass of segment `segment` goes on from a gradient: not at the end of the model, and of an adapter not at the embedding.
@@ -257,18 +238,11 @@ impl<B: Backend> SpanTrainer<B> {
 		let at = self.enter(micro, slot);
 		let Segment { units, gradient_in, gradient_out, backward, .. } = self.seams.segments[segment].clone();
 		let gradient_out = self.pass(arena, (gradient_in, gradient), (backward, &at), gradient_out);
-		if let (0, Some(scatter), Some(all)) = (units.start, self.scatter(), &self.runner.accumulated) {
-			let (plan, dim) = (&self.runner.plan, all.stream.len() / self.runner.ids_len());
-			let stream = self.runner.range(plan.inputs(&plan.stages()[scatter])[0].0);
-			self.runner.exec.copy(arena, stream, all.stream.start + at.start * dim);
+		if units.start == 0 {
+			self.runner.keep_stream(arena, at.start);
 		}
 		self.runner.shift.1 = 0;
 		self.runner.exec.view(arena, gradient_out)
-	}
-
-	/// The stage that adds gradients to those of the embedding, if the span has it.
-	fn scatter(&self) -> Option<usize> {
-		self.runner.plan.stages().iter().position(|stage| stage.op == Op::ScatterAdd)
 	}
 
 	/// Sums of squares of gradients that all spans tell each other in a step: one for each unit that is trained.
@@ -282,12 +256,11 @@ impl<B: Backend> SpanTrainer<B> {
 	/// If there are fewer than [`SpanTrainer::sums`] places.
 	pub fn squares(&mut self, arena: &mut B::Arena, all: &mut [f32]) {
 		let tokens = 0..self.runner.ids_len();
-		let stages = self.runner.plan.stages();
-		if let Some(scatter) = self.scatter() {
+		if let Some(scatter) = self.runner.position(Op::ScatterAdd) {
 			self.runner.scatter_all(arena, scatter);
 		}
-		let first = stages.iter().position(|stage| stage.op == Op::SquareTiles).unwrap_or(stages.len());
-		for index in first..self.add_up() {
+		let add_up = self.add_up();
+		for index in self.runner.position(Op::SquareTiles).unwrap_or(add_up)..add_up {
 			self.runner.stage(arena, index, &tokens, None);
 		}
 		for &(place, sum) in &self.seams.own_sums {
@@ -297,13 +270,13 @@ impl<B: Backend> SpanTrainer<B> {
 
 	/// The stage that adds up the sums of all units.
 	fn add_up(&self) -> usize {
-		let stages = self.runner.plan.stages();
-		stages.iter().position(|stage| stage.op == Op::AddUp).unwrap_or(stages.len())
+		self.runner.position(Op::AddUp).unwrap_or(self.runner.plan.stages().len())
 	}
 
 	/// The mean loss of the batch, where the span has the end of the model.
 	pub fn loss(&mut self, arena: &mut B::Arena) -> Option<f32> {
-		self.runner.mean_loss(arena)
+		let loss = self.runner.mean_loss(arena)?;
+		Some(self.runner.scalar(arena, loss))
 	}
 
 	/// Sums of the losses of 32 tokens each, of the whole batch in order, once its forward pass is through; none where the span does not have the end of the

@@ -190,7 +190,7 @@ impl<'a, S: Story> Player<'a, S> {
 					},
 				}
 			}
-			Position::PickRecord { first, count, .. } => self.pick_record(defence, (first, count))?,
+			Position::PickRecord { .. } => self.pick_record(defence)?,
 			Position::PickSpanStep { stand, .. } => {
 				let own = self.story.span_states(&stand)?;
 				let index = pick_state(&stand, &own, posted)?;
@@ -287,9 +287,10 @@ impl<'a, S: Story> Player<'a, S> {
 	}
 
 	/// The first record with something false in it.
-	fn pick_record(&mut self, defence: &[Move], interval: (u32, u32)) -> Result<Move, PlayError<S::Error>> {
+	fn pick_record(&mut self, defence: &[Move]) -> Result<Move, PlayError<S::Error>> {
 		let Some(Move::Records(records)) = defence.last() else { return Err(PlayError::Position) };
-		let parts = records.parts(&self.setting, interval).map_err(|_| PlayError::Position)?;
+		let Subject::Work { quorum: Some(quorum), .. } = self.setting.subject else { return Err(PlayError::Position) };
+		let parts = records.parts(quorum.spans);
 		let PickedRecord { member, part, step, out } = self.story.pick_record(records, &parts)?;
 		let hashes: Vec<Hash> = parts.iter().map(Part::hash).collect();
 		Ok(Move::Record { member, part, proof: prove(&hashes, member).ok_or(PlayError::Position)?, step, out })

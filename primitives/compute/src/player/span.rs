@@ -8,11 +8,10 @@ use crate::{
 use core::convert::Infallible;
 use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
-	game::{state_of, sums_hash, Contents, Part, Record, Records, SpanNodes, Stand, StepRecord},
+	game::{canonical, state_of, Contents, Part, Record, Records, SpanNodes, Stand, StepRecord},
 	merkle::{merkle_root, Hash},
 	span::{gave, given, row_tiles, sums, trained_units, Seam, Span},
 };
-use neuroshard_kernels::num::canon_bits;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What a member is given in an inner step.
@@ -100,10 +99,8 @@ impl SpanStory {
 			record: Record::default(),
 		};
 		story.rewind();
-		story.record.first = first;
-		story.record.before = state_of(&story.trainer.state_roots(&story.arena).map(|roots| merkle_root(&roots)));
-		let of_base = story.trainer.base().zip(story.base.as_ref());
-		story.record.base = of_base.map(|(held, base)| merkle_root(&held.roots(base, 1))).unwrap_or_default();
+		let base = story.trainer.base().zip(story.base.as_ref()).map(|(held, base)| held.roots(base, 1));
+		story.record = Record::new(first, &story.trainer.state_roots(&story.arena), base.as_deref());
 		Ok(story)
 	}
 
@@ -166,13 +163,8 @@ impl SpanStory {
 	/// [`TraceError`].
 	pub fn take(&mut self, given: GivenStep, gave: &GaveStep) -> Result<(), TraceError> {
 		let root = |rows: &Vec<f32>| merkle_root(&row_tiles(rows, self.model.dim as usize));
-		let bits = |numbers: &[f32]| numbers.iter().map(|&number| canon_bits(number)).collect::<Vec<_>>();
-		self.record.steps.push(StepRecord {
-			given: given.rows.iter().map(root).collect(),
-			gave: gave.rows.iter().map(root).collect(),
-			squares: bits(&gave.squares),
-			sums: sums_hash(&bits(&given.sums)),
-		});
+		let roots = |all: &[Vec<f32>]| all.iter().map(root).collect();
+		self.record.steps.push(StepRecord::new(roots(&given.rows), roots(&gave.rows), &gave.squares, &given.sums));
 		self.steps.push(given);
 		self.seek(u32::try_from(self.steps.len()).unwrap_or(u32::MAX))?;
 		self.record.state = self.trainer.state_roots(&self.arena);
@@ -295,7 +287,7 @@ impl Story for SpanStory {
 		let place = stand.step as usize;
 		let record = self.record.steps.get(place).cloned().ok_or(PlayError::Position)?;
 		let proof = self.record.prove(stand.step).ok_or(PlayError::Position)?;
-		let sums = self.steps.get(place).map(|step| step.sums.iter().map(|&sum| canon_bits(sum)).collect()).ok_or(PlayError::Position)?;
+		let sums = self.steps.get(place).map(|step| canonical(&step.sums)).ok_or(PlayError::Position)?;
 		let nodes = self.traced(stand.step)?.nodes.clone();
 		Ok(SpanNodes { before, after, record, proof, sums, nodes })
 	}

@@ -36,8 +36,10 @@ use crate::{
 };
 use alloc::vec::Vec;
 pub use moves::{Contents, Entry, Move, SpanNodes};
-pub use position::{subtrees, Anchor, Position, Site, Target};
-pub use quorum::{state_of, sums_hash, sums_root, Part, Quorum, Record, Records, Signature, Stand, StepRecord, MAX_MEMBERS};
+pub use position::{Anchor, Position, Site, Target};
+pub use quorum::{
+	canonical, state_of, subtrees, sums_hash, sums_root, Part, Quorum, Record, Records, Signature, Stand, StepRecord, MAX_MEMBERS,
+};
 
 /// Most hashes of one posted list.
 pub const MAX_LIST: u32 = 16_384;

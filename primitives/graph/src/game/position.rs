@@ -1,19 +1,18 @@
 //! Where a game stands, and what a move makes of it.
 
 use super::{
-	quorum::{state_of, sums_hash, sums_root, Part, Quorum, Stand},
-	Base, Contents, GameError, Move, Outcome, Ruling, Setting, Side, SpanNodes, Subject, MAX_LIST,
+	quorum::{subtrees, Part, Quorum, Stand, MAX_GIVEN},
+	Base, Contents, GameError, Move, Outcome, Ruling, Setting, Side, Subject, MAX_LIST,
 };
 use crate::{
 	answer::Answer,
 	cell::Cell,
 	commit::{checkpoint_root, state_root},
-	cover::Cover,
 	game::Entry,
 	merkle::{blake2_256, merkle_root, uniform_root, verify, Hash},
 	plan::Plan,
 	resume::{Job, Parameters},
-	span::{gave, trained_units, Span},
+	span::Span,
 	tiles::{leaf_hash, LEAF_BYTES},
 	witness::{check, check_choice, check_row, row_tiles, Agreed, Question, Source, Tokens, Verdict},
 };
@@ -98,9 +97,6 @@ pub enum Site {
 		out: Option<u32>,
 	},
 }
-
-/// Most tensors that a span is given: rows and gradients of two segments, and the sums.
-const MAX_GIVEN: usize = 5;
 
 /// What a list of tile hashes belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
@@ -323,7 +319,7 @@ const fn posted_height(count: u32) -> u32 {
 	height
 }
 
-fn expect_len(list: &[Hash], expected: u32) -> Result<(), GameError> {
+pub(super) fn expect_len(list: &[Hash], expected: u32) -> Result<(), GameError> {
 	let found = u32::try_from(list.len()).unwrap_or(u32::MAX);
 	if found == expected {
 		Ok(())
@@ -332,7 +328,7 @@ fn expect_len(list: &[Hash], expected: u32) -> Result<(), GameError> {
 	}
 }
 
-fn expect(holds: bool, error: GameError) -> Result<(), GameError> {
+pub(super) fn expect(holds: bool, error: GameError) -> Result<(), GameError> {
 	if holds {
 		Ok(())
 	} else {
@@ -342,7 +338,7 @@ fn expect(holds: bool, error: GameError) -> Result<(), GameError> {
 
 impl Entry {
 	/// The entry, if it is number `index` of the `count` under `root`.
-	fn at(&self, root: &Hash, count: u32, index: u32) -> Result<Hash, GameError> {
+	pub(super) fn at(&self, root: &Hash, count: u32, index: u32) -> Result<Hash, GameError> {
 		expect(index < count, GameError::Place)?;
 		expect(verify(root, &self.proof, count, index, self.hash), GameError::Entry)?;
 		Ok(self.hash)
@@ -350,7 +346,7 @@ impl Entry {
 }
 
 /// The entry before number `index` of a list, which must be given unless it is the first.
-fn entry_before(before: Option<&Entry>, root: &Hash, count: u32, index: u32) -> Result<Option<Hash>, GameError> {
+pub(super) fn entry_before(before: Option<&Entry>, root: &Hash, count: u32, index: u32) -> Result<Option<Hash>, GameError> {
 	match (index.checked_sub(1), before) {
 		(None, None) => Ok(None),
 		(Some(previous), Some(entry)) => entry.at(root, count, previous).map(Some),
@@ -560,24 +556,6 @@ impl Position {
 		}
 	}
 
-	/// In [`Position::Hashes`] and [`Position::PickHash`]: entries of the list.
-	///
-	/// # Errors
-	/// As [`Setting::plan`].
-	fn posted(&self, setting: &Setting<'_>) -> Result<u32, GameError> {
-		let (Self::Hashes { site, target, first, count, .. } | Self::PickHash { site, target, first, count, .. }) = *self else {
-			return Ok(0);
-		};
-		let subtrees = match site {
-			Site::Span { .. } => subtrees(&setting.plan(&site)?, target, first, count).map(|cover| cover.subtrees().len()),
-			_ => None,
-		};
-		Ok(match subtrees {
-			Some(subtrees) => u32::try_from(subtrees).map_err(|_| GameError::Place)?,
-			None => width(count, posted_height(count)),
-		})
-	}
-
 	/// What `action` makes of this position.
 	///
 	/// # Errors
@@ -658,16 +636,7 @@ impl Position {
 				P::PickRecord { first, count, list: merkle_root(&parts.iter().map(Part::hash).collect::<Vec<_>>()) }
 			}
 			(P::PickRecord { first, count, list }, Move::Record { member, part, proof, step, out }) => {
-				let members = u32::try_from(setting.quorum()?.spans.len()).map_err(|_| GameError::Place)?;
-				let entry = Entry { hash: part.hash(), proof: proof.clone() };
-				entry.at(&list, members, *member)?;
-				let (model, adapter) = (setting.model, setting.train.adapter.is_some());
-				let given = gave(model, adapter, part.span).len().saturating_add(trained_units(model, adapter, part.span).len());
-				let is_result = |out: u32| out.checked_sub(3).and_then(|out| usize::try_from(out).ok()).is_some_and(|out| out < given);
-				expect(*step < count && out.is_none_or(is_result), GameError::Place)?;
-				// A state is said to be false after all steps.
-				expect(out.is_some() || step.checked_add(1) == Some(count), GameError::Place)?;
-				let stand = Stand { member: *member, part: *part, first, count, step: *step, out: *out };
+				let stand = Stand::pick(setting, (first, count, list), (*member, part, proof), (*step, *out))?;
 				match *step {
 					0 => P::SpanNodes(stand),
 					_ => P::SpanSteps(stand),
@@ -679,47 +648,10 @@ impl Position {
 				P::PickSpanStep { stand, list: merkle_root(list) }
 			}
 			(P::PickSpanStep { stand, list }, Move::Step { index, before, after }) => {
-				let count = stand.states();
-				// The disputed step itself, where all states before it are right.
-				let doubted = stand.out.is_some() && *index == count;
-				let before = match (index.checked_sub(1), before) {
-					(None, None) => stand.part.before,
-					(Some(previous), Some(entry)) => entry.at(&list, count, previous)?,
-					_ => return Err(GameError::Entry),
-				};
-				let (after, out) = match doubted {
-					true => (Hash::default(), stand.out),
-					false => (after.at(&list, count, *index)?, None),
-				};
-				P::SpanNodes(Stand { part: Part { before, after, ..stand.part }, step: *index, out, ..stand })
+				P::SpanNodes(stand.narrowed(&list, *index, before.as_ref(), after)?)
 			}
 			(P::SpanNodes(stand), Move::SpanNodes(posted)) => {
-				let SpanNodes { before, after, record, proof, sums, nodes } = posted;
-				let plan = Plan::span(setting.model, setting.train, stand.part.span)?;
-				expect_len(nodes, plan.listed_nodes())?;
-				expect(state_of(before) == stand.part.before && stand.says(record, proof), GameError::Root)?;
-				expect(sums_hash(sums) == record.sums, GameError::Root)?;
-				let results = match stand.out {
-					None => {
-						expect(state_of(after) == stand.part.after, GameError::Root)?;
-						*after
-					}
-					Some(out) => [record.result(out).ok_or(GameError::Place)?, Hash::default(), Hash::default()],
-				};
-				let mut given = [Hash::default(); MAX_GIVEN];
-				let roots = record.given.iter().copied().chain([sums_root(sums)]);
-				expect(record.given.len() < MAX_GIVEN, GameError::Place)?;
-				given.iter_mut().zip(roots).for_each(|(place, root)| *place = root);
-				let &[params, first, second] = before;
-				let site = Site::Span {
-					member: stand.member,
-					span: stand.part.span,
-					step: stand.first.checked_add(stand.step).ok_or(GameError::Place)?,
-					vectors: [params, first, second, stand.part.base],
-					given,
-					nodes: merkle_root(nodes),
-					out: stand.out,
-				};
+				let (site, results) = stand.site(setting, posted)?;
 				P::PickNode { site, results }
 			}
 			(P::PickNode { site: site @ Site::Span { out: Some(out), .. }, results: [root, ..] }, Move::Vector(vector)) => {
@@ -773,14 +705,21 @@ impl Position {
 				P::PickNode { site, results: [*gradient, params, momentum] }
 			}
 			(P::Hashes { site, target, root, first, count }, Move::Hashes(list)) => {
-				expect_len(list, self.posted(setting)?)?;
+				let cover = match site {
+					Site::Span { .. } => subtrees(&setting.plan(&site)?, target, first, count).map(|cover| cover.subtrees().len()),
+					_ => None,
+				};
+				match cover {
+					Some(cover) => expect_len(list, u32::try_from(cover).map_err(|_| GameError::Place)?)?,
+					None => expect_len(list, width(count, posted_height(count)))?,
+				}
 				expect(merkle_root(list) == root, GameError::Root)?;
 				P::PickHash { site, target, root, first, count }
 			}
 			(P::PickHash { site, target, root, first, count }, Move::Hash { index, entry }) => {
 				let plan = setting.plan(&site)?;
 				if let Some(cover) = subtrees(&plan, target, first, count) {
-					let hash = entry.at(&root, self.posted(setting)?, *index)?;
+					let hash = entry.at(&root, u32::try_from(cover.subtrees().len()).map_err(|_| GameError::Place)?, *index)?;
 					let (first, below) = cover.part(*index).ok_or(GameError::Place)?;
 					return Self::list(setting, &plan, site, target, hash, first, below).map(Outcome::Next);
 				}
@@ -827,12 +766,6 @@ impl Position {
 			_ => Self::States { site, target, leaf: first, tile: root, pieces },
 		})
 	}
-}
-
-/// The subtrees that a list is of, where it is of a whole vector of a span that has several.
-pub fn subtrees(plan: &Plan, target: Target, first: u32, count: u32) -> Option<&Cover> {
-	let Target::Vector(vector) = target else { return None };
-	plan.result_cover(vector).filter(|cover| cover.subtrees().len() > 1 && first == 0 && count == cover.len())
 }
 
 /// Executes the disputed piece.

@@ -5,12 +5,16 @@
 //! all were given the same sums, and the parts of the state make up the states before and after. So if the state after is wrong, the record of somebody
 //! is. The challenger names the first thing in them that is false, and the game goes on against its signer.
 
-use super::{Anchor, Contents, GameError, Setting};
+use super::{
+	position::{entry_before, expect, expect_len},
+	Anchor, Contents, Entry, GameError, Setting, Site, SpanNodes, Target,
+};
 use crate::{
-	config::{ModelConfig, TrainConfig},
+	config::{Adapter, ModelConfig, TrainConfig},
 	cover::{merge, Cover},
 	merkle::{blake2_256, merkle_root, verify, Hash},
-	span::{check_cut, gave, given, sums, tiles, trained_units, Seam, Span},
+	plan::Plan,
+	span::{check_cut, cover, gave, given, sums, trained_units, Seam, Span},
 	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
@@ -18,6 +22,8 @@ use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
 use neuroshard_kernels::num::canon_bits;
 use scale_info::TypeInfo;
 
+/// Most tensors that a span is given: rows and gradients of two segments, and the sums.
+pub(super) const MAX_GIVEN: usize = 5;
 /// Most members of a quorum.
 pub const MAX_MEMBERS: u32 = 32;
 
@@ -29,8 +35,8 @@ pub type Signature = [u8; 64];
 pub struct Quorum<'a> {
 	/// What each holds: a cut of the model.
 	pub spans: &'a [Span],
-	/// Whether a member has signed a statement about the interval that begins with a step.
-	pub signed: &'a dyn Fn(u32, u32, Hash, &Signature) -> bool,
+	/// Whether a member has signed a statement.
+	pub signed: &'a dyn Fn(u32, Hash, &Signature) -> bool,
 }
 
 /// What a member says about an inner step.
@@ -47,6 +53,11 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
+	/// Of the roots of what was given and gave, and the sums of the own units and of all.
+	pub fn new(given: Vec<Hash>, gave: Vec<Hash>, squares: &[f32], sums: &[f32]) -> Self {
+		Self { given, gave, squares: canonical(squares), sums: sums_hash(&canonical(sums)) }
+	}
+
 	fn hash(&self) -> Hash {
 		blake2_256(&self.encode())
 	}
@@ -77,6 +88,12 @@ pub struct Record {
 }
 
 impl Record {
+	/// Of an interval that begins with inner step `first`, from the roots of the member's subtrees of each vector of the state before, and of the base of an
+	/// adapter: before anything is said about a step.
+	pub fn new(first: u32, before: &[Vec<Hash>; 3], base: Option<&[Hash]>) -> Self {
+		Self { first, before: state_of_subtrees(before), base: base.map(merkle_root).unwrap_or_default(), ..Self::default() }
+	}
+
 	/// Root over what it says about each step.
 	pub fn steps_root(&self) -> Hash {
 		merkle_root(&self.steps.iter().map(StepRecord::hash).collect::<Vec<_>>())
@@ -84,7 +101,7 @@ impl Record {
 
 	/// The member's part of the state after them.
 	pub fn after(&self) -> Hash {
-		state_of(&self.state.each_ref().map(|roots| merkle_root(roots)))
+		state_of_subtrees(&self.state)
 	}
 
 	/// What the member signs, together with whose work it is: from which state it went on, and what it says about how many steps. So it stands for no other
@@ -99,6 +116,11 @@ impl Record {
 	pub fn prove(&self, step: u32) -> Option<Vec<Hash>> {
 		crate::merkle::prove(&self.steps.iter().map(StepRecord::hash).collect::<Vec<_>>(), step)
 	}
+}
+
+/// Bits of numbers in canonical form.
+pub fn canonical(numbers: &[f32]) -> Vec<u32> {
+	numbers.iter().map(|&number| canon_bits(number)).collect()
 }
 
 /// Hash of the sums of all units: of the bits of each, ascending.
@@ -117,6 +139,11 @@ pub fn sums_root(bits: &[u32]) -> Hash {
 /// A member's part of a state, of the roots over its subtrees of each vector.
 pub fn state_of(roots: &[Hash; 3]) -> Hash {
 	blake2_256(&(b"neuroshard/span-state/1", roots).encode())
+}
+
+/// A member's part of a state, of the roots of its subtrees of each vector.
+fn state_of_subtrees(vectors: &[Vec<Hash>; 3]) -> Hash {
+	state_of(&vectors.each_ref().map(|roots| merkle_root(roots)))
 }
 
 /// What of a record a game goes on with.
@@ -138,20 +165,6 @@ impl Part {
 	/// The leaf of the list of parts.
 	pub fn hash(&self) -> Hash {
 		blake2_256(&self.encode())
-	}
-}
-
-/// Covers of what a member holds of vectors that are trained, and of the base.
-struct Covers {
-	trained: Cover,
-	base: Option<Cover>,
-}
-
-impl Covers {
-	fn new(model: &ModelConfig, train: &TrainConfig, span: Span) -> Result<Self, GameError> {
-		let trained = tiles(model, train.adapter, span)?;
-		let base = train.adapter.map(|_| tiles(model, None, span)).transpose()?;
-		Ok(Self { trained, base })
 	}
 }
 
@@ -194,81 +207,66 @@ impl Records {
 		};
 		length(self.before.len())?;
 		length(self.records.len())?;
-		let covers = spans.iter().map(|&span| Covers::new(model, train, span)).collect::<Result<Vec<_>, _>>()?;
-
-		let done = first.checked_add(count).ok_or(GameError::Place)?;
-		let states: Vec<_> = self.records.iter().map(|(record, _)| &record.state).collect();
-		let after = merged(&covers, |member, vector| states.get(member)?.get(vector).map(Vec::as_slice))?;
-		expect(setting.state(&after, done) == end)?;
 		check_cut(model, spans).map_err(|_| GameError::Place)?;
-		expect(u32::try_from(spans.len()).is_ok_and(|members| members <= MAX_MEMBERS))?;
-		let before = self.before(setting, &covers, first, start)?;
-		for ((record, _), (state, base)) in self.records.iter().zip(before) {
-			expect(record.first == first && record.before == state && record.base == base)?;
+		expect(u32::try_from(spans.len()).is_ok_and(|members| members <= MAX_MEMBERS), GameError::Root)?;
+
+		let trained = covers(model, train.adapter, spans)?;
+		let done = first.checked_add(count).ok_or(GameError::Place)?;
+		let mut after = [Hash::default(); 3];
+		for (vector, root) in after.iter_mut().enumerate() {
+			let lists = self.records.iter().map(|(record, _)| record.state.get(vector));
+			*root = together(&trained, lists).ok_or(GameError::Root)?;
+		}
+		expect(setting.state(&after, done) == end, GameError::Root)?;
+		for ((record, _), (state, base)) in self.records.iter().zip(self.before(setting, &trained, first, start)?) {
+			expect(record.first == first && record.before == state && record.base == base, GameError::Root)?;
 		}
 		self.fit(model, train, spans, count)?;
 		for (number, (record, signature)) in (0u32..).zip(&self.records) {
-			if !signed(number, first, record.statement(), signature) {
-				return Err(GameError::Signature(number));
-			}
+			expect(signed(number, record.statement(), signature), GameError::Signature(number))?;
 		}
-		self.parts(setting, (first, count))
+		Ok(self.parts(spans))
 	}
 
-	/// The members' parts, of records that were taken for the interval.
-	///
-	/// # Errors
-	/// [`GameError`].
-	pub fn parts(&self, setting: &Setting<'_>, (first, _): (u32, u32)) -> Result<Vec<Part>, GameError> {
-		let spans = setting.quorum()?.spans;
-		let covers = spans.iter().map(|&span| Covers::new(setting.model, setting.train, span)).collect::<Result<Vec<_>, _>>()?;
-		let start = match &self.contents {
-			Contents::Checkpoint(_) => Anchor::Checkpoint,
-			Contents::State(vectors) => Anchor::State(setting.state(vectors, first)),
+	/// The members' parts, of records that [fit together](Self::check).
+	pub fn parts(&self, spans: &[Span]) -> Vec<Part> {
+		let part = |(&span, (record, _)): (&Span, &(Record, _))| {
+			let Record { before, base, .. } = *record;
+			Part { span, before, base, steps: record.steps_root(), after: record.after() }
 		};
-		let before = self.before(setting, &covers, first, start)?;
-		let mut parts = Vec::new();
-		for ((&span, (record, _)), (before, base)) in spans.iter().zip(&self.records).zip(before) {
-			parts.push(Part { span, before, base, steps: record.steps_root(), after: record.after() });
-		}
-		Ok(parts)
+		spans.iter().zip(&self.records).map(part).collect()
 	}
 
 	/// The members' parts of the state before, and of the base, if they make up what is agreed on.
-	fn before(&self, setting: &Setting<'_>, covers: &[Covers], first: u32, start: Anchor) -> Result<Vec<(Hash, Hash)>, GameError> {
-		let list = |member: usize, place: usize| self.before.get(member)?.get(place).map(Vec::as_slice);
+	fn before(&self, setting: &Setting<'_>, trained: &[Cover], first: u32, start: Anchor) -> Result<Vec<(Hash, Hash)>, GameError> {
 		let agreed = match (start, &self.contents) {
 			(Anchor::State(root), Contents::State(vectors)) => {
-				expect(setting.state(vectors, first) == root)?;
+				expect(setting.state(vectors, first) == root, GameError::Root)?;
 				vectors.to_vec()
 			}
 			(Anchor::Checkpoint, Contents::Checkpoint(vectors)) => {
-				expect(setting.checkpoint(vectors, 0)? == setting.start)?;
+				expect(setting.checkpoint(vectors, 0)? == setting.start, GameError::Root)?;
 				let &[params, _] = vectors;
 				alloc::vec![params]
 			}
 			_ => return Err(GameError::Root),
 		};
+		let lists = |place: usize| self.before.iter().map(move |lists| lists.get(place));
 		for (place, root) in agreed.iter().enumerate() {
-			let parts: Vec<_> =
-				covers.iter().enumerate().filter_map(|(member, covers)| Some((&covers.trained, list(member, place)?))).collect();
-			expect(merge(leaves(covers), &parts) == Some(*root))?;
+			expect(together(trained, lists(place)) == Some(*root), GameError::Root)?;
 		}
-		let adapter = setting.train.adapter;
-		if let Some(adapter) = adapter {
-			let bases = covers.iter().enumerate();
-			let parts: Vec<_> = bases.filter_map(|(member, covers)| Some((covers.base.as_ref()?, list(member, agreed.len())?))).collect();
-			let all = parts.first().map_or(0, |(cover, _)| cover.all());
-			expect(merge(all, &parts) == Some(adapter.base))?;
+		if let Some(adapter) = setting.train.adapter {
+			let bases = covers(setting.model, None, setting.quorum()?.spans)?;
+			expect(together(&bases, lists(agreed.len())) == Some(adapter.base), GameError::Root)?;
 		}
-		let given = agreed.len().saturating_add(adapter.is_some().into());
+		let given = agreed.len().saturating_add(setting.train.adapter.is_some().into());
 		let zero = leaf_hash(&[0; LEAF_BYTES]);
 		let mut found = Vec::new();
-		for (lists, covers) in self.before.iter().zip(covers) {
-			expect(lists.len() == given)?;
+		for (lists, cover) in self.before.iter().zip(trained) {
+			expect(lists.len() == given, GameError::Root)?;
 			let root = |place: usize| match lists.get(place).filter(|_| place < agreed.len()) {
 				Some(roots) => merkle_root(roots),
-				None => merkle_root(&covers.trained.uniform(zero)),
+				None => merkle_root(&cover.uniform(zero)),
 			};
 			let base = lists.get(agreed.len()).map(|roots| merkle_root(roots)).unwrap_or_default();
 			found.push((state_of(&[root(0), root(1), root(2)]), base));
@@ -291,9 +289,9 @@ impl Records {
 			let of = |member: usize| self.records.get(member).and_then(|(record, _)| record.steps.get(step)).ok_or(GameError::Place);
 			for (member, ((_, gave), units)) in seams.iter().zip(&units).enumerate() {
 				let said = of(member)?;
-				expect(said.gave.len() == gave.len() && said.squares.len() == units.len())?;
+				expect(said.gave.len() == gave.len() && said.squares.len() == units.len(), GameError::Root)?;
 				// Tiles are hashed in canonical form: in another one, two sums that differ would have the same root.
-				expect(said.squares.iter().all(|&bits| canon_bits(f32::from_bits(bits)) == bits))?;
+				expect(said.squares.iter().all(|&bits| canon_bits(f32::from_bits(bits)) == bits), GameError::Root)?;
 				hashes.extend(gave.iter().copied().zip(said.gave.iter().copied()));
 				for (&unit, &bits) in units.iter().zip(&said.squares) {
 					*usize::try_from(unit).ok().and_then(|unit| squares.get_mut(unit)).ok_or(GameError::Place)? = bits;
@@ -302,7 +300,7 @@ impl Records {
 			let sums = sums_hash(&squares);
 			for (member, (given, _)) in seams.iter().enumerate() {
 				let said = of(member)?;
-				expect(said.given.len() == given.len() && said.sums == sums)?;
+				expect(said.given.len() == given.len() && said.sums == sums, GameError::Root)?;
 				for (seam, hash) in given.iter().zip(&said.given) {
 					if hashes.get(seam) != Some(hash) {
 						return Err(GameError::Seam(*seam));
@@ -314,28 +312,16 @@ impl Records {
 	}
 }
 
-fn expect(holds: bool) -> Result<(), GameError> {
-	if holds {
-		Ok(())
-	} else {
-		Err(GameError::Root)
-	}
+/// Covers of what members hold of the parameters of `model`, or of those of `adapter` beside it.
+fn covers(model: &ModelConfig, adapter: Option<Adapter>, spans: &[Span]) -> Result<Vec<Cover>, GameError> {
+	Ok(spans.iter().map(|&span| cover(model, adapter, span)).collect::<Result<_, _>>()?)
 }
 
-/// Leaves of the tree of a vector that is trained.
-fn leaves(covers: &[Covers]) -> u32 {
-	covers.first().map_or(0, |covers| covers.trained.all())
-}
-
-/// Roots of three vectors, of the members' subtrees of each.
-fn merged<'a>(covers: &'a [Covers], list: impl Fn(usize, usize) -> Option<&'a [Hash]>) -> Result<[Hash; 3], GameError> {
-	let mut roots = [Hash::default(); 3];
-	for (vector, root) in roots.iter_mut().enumerate() {
-		let parts: Vec<_> =
-			covers.iter().enumerate().filter_map(|(member, covers)| Some((&covers.trained, list(member, vector)?))).collect();
-		*root = merge(leaves(covers), &parts).ok_or(GameError::Root)?;
-	}
-	Ok(roots)
+/// Root of a vector, of the roots of all members' subtrees; `None` if some are missing, or too many.
+fn together<'a>(covers: &[Cover], lists: impl Iterator<Item = Option<&'a Vec<Hash>>>) -> Option<Hash> {
+	let lists: Vec<&Vec<Hash>> = lists.collect::<Option<_>>()?;
+	let parts: Vec<_> = covers.iter().zip(&lists).map(|(cover, roots)| (cover, roots.as_slice())).collect();
+	merge(covers.first()?.all(), &parts)
 }
 
 /// What is disputed of a member's record.
@@ -356,6 +342,76 @@ pub struct Stand {
 }
 
 impl Stand {
+	/// The disputed record: what a challenger picks of records over the steps `first..first + count`, whose parts have the root `list`.
+	///
+	/// # Errors
+	/// [`GameError::Place`] for a member, step or result that there is not, [`GameError::Entry`] for a part that is not the member's.
+	pub(super) fn pick(
+		setting: &Setting<'_>,
+		(first, count, list): (u32, u32, Hash),
+		(member, part, proof): (u32, &Part, &[Hash]),
+		(step, out): (u32, Option<u32>),
+	) -> Result<Self, GameError> {
+		let members = u32::try_from(setting.quorum()?.spans.len()).map_err(|_| GameError::Place)?;
+		expect(member < members, GameError::Place)?;
+		expect(verify(&list, proof, members, member, part.hash()), GameError::Entry)?;
+		let (model, adapter) = (setting.model, setting.train.adapter.is_some());
+		let results = gave(model, adapter, part.span).len().saturating_add(trained_units(model, adapter, part.span).len());
+		let is_result = |out: u32| out.checked_sub(3).and_then(|out| usize::try_from(out).ok()).is_some_and(|out| out < results);
+		expect(step < count && out.is_none_or(is_result), GameError::Place)?;
+		// A state is said to be false after all steps.
+		expect(out.is_some() || step.checked_add(1) == Some(count), GameError::Place)?;
+		Ok(Self { member, part: *part, first, count, step, out })
+	}
+
+	/// What is left when a challenger picks entry `index` of the states that the member has posted, whose list has the root `list`: the first that is false; or the
+	/// disputed step behind all of them.
+	///
+	/// # Errors
+	/// [`GameError::Place`], [`GameError::Entry`].
+	pub(super) fn narrowed(self, list: &Hash, index: u32, before: Option<&Entry>, after: &Entry) -> Result<Self, GameError> {
+		let count = self.states();
+		let before = entry_before(before, list, count, index)?.unwrap_or(self.part.before);
+		let (after, out) = match self.out.is_some() && index == count {
+			true => (Hash::default(), self.out),
+			false => (after.at(list, count, index)?, None),
+		};
+		Ok(Self { part: Part { before, after, ..self.part }, step: index, out, ..self })
+	}
+
+	/// The member's part of the disputed step as it has posted it, and the roots of what is disputed of it: of the vectors after it, or first that of the result.
+	///
+	/// # Errors
+	/// [`GameError`] if it is not what both sides agree on.
+	pub(super) fn site(&self, setting: &Setting<'_>, posted: &SpanNodes) -> Result<(Site, [Hash; 3]), GameError> {
+		let SpanNodes { before, after, record, proof, sums, nodes } = posted;
+		expect_len(nodes, Plan::span(setting.model, setting.train, self.part.span)?.listed_nodes())?;
+		let says = verify(&self.part.steps, proof, self.count, self.step, record.hash());
+		expect(state_of(before) == self.part.before && says && sums_hash(sums) == record.sums, GameError::Root)?;
+		let results = match self.out {
+			None => {
+				expect(state_of(after) == self.part.after, GameError::Root)?;
+				*after
+			}
+			Some(out) => [record.result(out).ok_or(GameError::Place)?, Hash::default(), Hash::default()],
+		};
+		expect(record.given.len() < MAX_GIVEN, GameError::Place)?;
+		let mut given = [Hash::default(); MAX_GIVEN];
+		let roots = record.given.iter().copied().chain([sums_root(sums)]);
+		given.iter_mut().zip(roots).for_each(|(place, root)| *place = root);
+		let &[params, first, second] = before;
+		let site = Site::Span {
+			member: self.member,
+			span: self.part.span,
+			step: self.first.checked_add(self.step).ok_or(GameError::Place)?,
+			vectors: [params, first, second, self.part.base],
+			given,
+			nodes: merkle_root(nodes),
+			out: self.out,
+		};
+		Ok((site, results))
+	}
+
 	/// States that the member posts: those after each step up to the disputed one.
 	pub fn states(&self) -> u32 {
 		match self.out {
@@ -363,9 +419,10 @@ impl Stand {
 			None => self.step.saturating_add(1),
 		}
 	}
+}
 
-	/// Whether `record` is what the member says about the disputed step.
-	pub(super) fn says(&self, record: &StepRecord, proof: &[Hash]) -> bool {
-		verify(&self.part.steps, proof, self.count, self.step, record.hash())
-	}
+/// The subtrees that a list is of, where it is of a whole vector of a span that has several.
+pub fn subtrees(plan: &Plan, target: Target, first: u32, count: u32) -> Option<&Cover> {
+	let Target::Vector(vector) = target else { return None };
+	plan.result_cover(vector).filter(|cover| cover.subtrees().len() > 1 && first == 0 && count == cover.len())
 }

@@ -10,7 +10,7 @@ use crate::{
 	config::{ConfigError, ModelConfig, Optimizer, Projection, TrainConfig},
 	graph::{Access, Op, Place, Product, TensorId, TensorInfo},
 	layout::LayerTensors,
-	span::{Held, Span},
+	span::{self, is_asked, Span},
 };
 use alloc::vec::Vec;
 
@@ -267,8 +267,7 @@ impl Builder {
 				dx = Some(self.one_layer_back(sizes, (params, grads, values), (layer, left), &at, given)?);
 			}
 			let ended = self.plan.stages.len();
-			// Of an adapter nobody asks for the gradient of what the first layer begins with.
-			let asked = units.start > 1 || (units.start == 1 && model.is_some());
+			let asked = is_asked(units.start, model.is_none());
 			if let Some(seam) = self.plan.seams.as_mut().and_then(|seams| seams.segments.get_mut(segment)) {
 				(seam.gradient_out, seam.backward) = (dx.filter(|_| asked), begun..ended);
 			}
@@ -363,17 +362,15 @@ impl Builder {
 
 	/// What a span is given in a step: see [`Seams`]. The gradient of the residual stream lies at `stream`.
 	fn seams(&mut self, sizes: &Sizes, (model, train): (&ModelConfig, &TrainConfig), stream: Place) -> Result<(), ConfigError> {
-		let held = Held::new(model, train.adapter, sizes.span)?;
-		let layers = sizes.layers;
-		let sums = if train.adapter.is_some() { layers } else { sizes.units() };
+		let adapter = train.adapter.is_some();
 		let ranges: Vec<_> = sizes.span.ranges_of(sizes.units()).collect();
 		self.plan.seams = Some(Seams {
 			segments: Vec::new(),
 			sums: TensorId(0),
 			own_sums: Vec::new(),
 			given: Vec::new(),
-			cover: held.cover(),
-			base_cover: train.adapter.map(|_| Held::new(model, None, sizes.span)).transpose()?.map(|base| base.cover()),
+			cover: span::cover(model, train.adapter, sizes.span)?,
+			base_cover: train.adapter.map(|_| span::cover(model, None, sizes.span)).transpose()?,
 		});
 		let (mut rows_in, mut gradient_in) = (Vec::new(), Vec::new());
 		for units in &ranges {
@@ -381,11 +378,12 @@ impl Builder {
 			rows_in.push(place.map(|place| self.given_tensor(sizes.tokens, sizes.dim, place)).transpose()?);
 		}
 		for units in &ranges {
-			let given = units.end < sizes.units() && (units.end > 1 || train.adapter.is_none());
+			let given = units.end < sizes.units() && is_asked(units.end, adapter);
 			gradient_in.push(given.then(|| self.given_tensor(sizes.tokens, sizes.dim, stream)).transpose()?);
 		}
-		let place = self.buffer(1, sums)?;
-		let sums = self.given_tensor(1, sums, place)?;
+		let count = span::sums(model, adapter);
+		let place = self.buffer(1, count)?;
+		let sums = self.given_tensor(1, count, place)?;
 		let ends = rows_in.into_iter().zip(gradient_in);
 		let segments = ranges.into_iter().zip(ends).map(|(units, (rows_in, gradient_in))| Segment {
 			units,
