@@ -16,6 +16,7 @@ pub type SingleBlock = (
 	pallet_neuro_dataset::migrations::MigrateV2ToV3<Runtime>,
 	pallet_neuro_training::migrations::MigrateV3ToV4<Runtime>,
 	pallet_neuro_disputes::migrations::MigrateV3ToV4<Runtime>,
+	pallet_neuro_disputes::migrations::MigrateV4ToV5<Runtime>,
 	// Last: it reads runs as this runtime stores them.
 	KeepsArithmetic,
 );

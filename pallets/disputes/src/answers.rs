@@ -65,13 +65,15 @@ impl<T: Config> Pallet<T> {
 	fn fall(claim: ClaimId, challenger: AccountId, session: SessionId) {
 		let Loss { rewarded, receiver, burned } = Self::slash(&claim.who, &challenger);
 		Self::condemn_session(session, &claim.who);
-		Self::condemn(&claim);
+		Self::condemn(&claim, &claim.who);
 		if Dockets::<T>::contains_key(&claim) {
 			Fallen::<T>::insert(&claim, ());
 		}
+		let defender = claim.who.clone();
 		Self::deposit_event(Event::Decided {
 			claim,
 			challenger,
+			defender,
 			decision: Decision::Fraud,
 			slashed: rewarded.saturating_add(burned),
 			rewarded,

@@ -36,8 +36,10 @@ impl<T: Config> Pallet<T> {
 
 	/// Takes a game out, which no longer keeps the stake of the claimant.
 	pub(crate) fn leave(claim: &ClaimId, challenger: &AccountId, game: Game) {
-		T::Providers::close_claim(&claim.who);
-		Self::unload(&claim.who, game.bond);
+		for who in game.defenders(claim) {
+			T::Providers::close_claim(who);
+			Self::unload(who, if *who == claim.who { game.bond } else { 0 });
+		}
 		Games::<T>::remove(claim, challenger);
 		Missed::<T>::remove(claim, challenger);
 		Deadlines::<T>::remove(game.deadline, (claim, challenger));

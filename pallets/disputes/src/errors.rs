@@ -25,8 +25,8 @@ mod errors {
 		TooManyGames,
 		/// This is not what was revealed. Pass on the work of the `reveal` extrinsic as it is.
 		WrongWork,
-		/// The receipt has no valid signature by the key for proofs that its provider has registered, or names no provider or no checkpoint of a run. Pass
-		/// receipt and signature as the provider sent them.
+		/// The receipt has no valid signature by the key for proofs that its provider has registered, or names no provider or no checkpoint of a run; or the record of
+		/// a member of a quorum has none by the key that it agreed with. Pass receipt or record and signature as their signer sent them.
 		NotSigned,
 		/// The receipt is of no session in which an answer could be disputed: it is settled, and the answer is not being audited; or it never paid this
 		/// provider; or the run is unknown. Dispute an answer before its session is settled.
@@ -113,5 +113,7 @@ mod errors {
 		/// The account has less left that could be slashed than the least bond of a provider, and so no say in audits. The view function `limits` of
 		/// `Staking` shows that bond. Bond more with `bond_extra`, and try again before the deadline that the view function `audit` shows.
 		TooLittleAtStake,
+		/// What one member of the quorum says that it gave is not what another one says that it was given. Post records that fit together.
+		OpenSeam,
 	}
 }

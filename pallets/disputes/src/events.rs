@@ -45,6 +45,8 @@ mod events {
 			claim: ClaimId,
 			/// Whose game about it.
 			challenger: AccountId,
+			/// Who defended it at the end: the claimant, or a member of the quorum that it leads.
+			defender: AccountId,
 			/// How it ended.
 			decision: Decision,
 			/// What the side that lost has lost, in planck.

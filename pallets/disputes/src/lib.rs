@@ -100,7 +100,7 @@ pub use neuroshard_types::dispute::{longest_game, most_gained, MAX_MOVES};
 pub use pallet::*;
 pub use room::{Room, Share, MAX_TRIED};
 pub use turn::{Answers, Carriers, CheckTurn};
-pub use types::{Docket, Game, Load};
+pub use types::{Docket, Game, Load, Members};
 pub use weights::WeightInfo;
 
 #[import_section(answer_audit::storage::answer_storage)]
@@ -130,6 +130,7 @@ pub mod pallet {
 		dispute::{AnswerClaim, ClaimId, ClaimKind, Claims, Decision, GameView, MoveKind, Terms},
 		inference::{Receipt, SessionId},
 		proof::ProofSignature,
+		quorum::MAX_MEMBERS,
 		run::Work,
 		span::Span,
 		traits::{PaidAnswers, Providers, WorkCredits},
@@ -137,7 +138,7 @@ pub mod pallet {
 	};
 	use sp_runtime::{Perbill, Permill, SaturatedConversion};
 
-	const STORAGE_VERSION: StorageVersion = StorageVersion::new(4);
+	const STORAGE_VERSION: StorageVersion = StorageVersion::new(5);
 
 	/// Types that the runtime wires in.
 	#[pallet::config]
@@ -407,7 +408,7 @@ pub mod pallet {
 		/// the first part of it that the caller disagrees with: all before it is agreed on. The claimant moves first. Of an operator the bond is its
 		/// own, and the challenger is the provider that it acts for.
 		#[pallet::call_index(0)]
-		#[pallet::weight(T::WeightInfo::challenge_work())]
+		#[pallet::weight(T::WeightInfo::challenge_work().saturating_add(Pallet::<T>::weight_of_members(MAX_MEMBERS)))]
 		pub fn challenge_work(
 			origin: OriginFor<T>,
 			run: RunId,
@@ -415,9 +416,10 @@ pub mod pallet {
 			who: AccountId,
 			work: Work,
 			doubt: Doubt,
-		) -> DispatchResult {
+		) -> DispatchResultWithPostInfo {
 			let payer = ensure_signed(origin)?;
-			Self::do_challenge_work(payer, ClaimId { run, round, kind: ClaimKind::Work, who }, &work, doubt)
+			let members = Self::do_challenge_work(payer, ClaimId { run, round, kind: ClaimKind::Work, who }, &work, doubt)?;
+			Ok(Some(T::WeightInfo::challenge_work().saturating_add(Self::weight_of_members(members))).into())
 		}
 
 		/// Disputes the checkpoint that `who` attested in an adopted round, and holds a bond of the caller. The claimant moves first.
@@ -434,7 +436,7 @@ pub mod pallet {
 		/// encoded position that the move answers, as the view function `game` shows it. A move that is refused leaves the position, the turn
 		/// and the clock as they are, and those that follow it there come no longer before other extrinsics.
 		#[pallet::call_index(2)]
-		#[pallet::weight((Pallet::<T>::weight_of(action, Pallet::<T>::most_records(claim.kind)), DispatchClass::Operational))]
+		#[pallet::weight((Pallet::<T>::weight_of(action, Pallet::<T>::most_judges(claim.kind)), DispatchClass::Operational))]
 		pub fn play(
 			origin: OriginFor<T>,
 			claim: ClaimId,
@@ -443,8 +445,8 @@ pub mod pallet {
 			action: Move,
 		) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
-			let records = Self::do_play(&who, claim, challenger, position, &action)?;
-			Ok(Some(Self::weight_of(&action, records)).into())
+			let judges = Self::do_play(&who, claim, challenger, position, &action)?;
+			Ok(Some(Self::weight_of(&action, judges)).into())
 		}
 
 		/// Has the caller drawn as an auditor, from the second epoch after this one on. It must be an active provider that offers to verify.
@@ -561,18 +563,18 @@ pub mod pallet {
 	impl<T: Config> Pallet<T> {
 		/// The open game of `challenger` about `claim`.
 		pub fn game(claim: ClaimId, challenger: AccountId) -> Option<GameView> {
-			Games::<T>::get(claim, challenger).map(Into::into)
+			Games::<T>::get(&claim, challenger).map(|game| game.view(&claim))
 		}
 
 		/// Open games: claims and challengers, in no order of meaning, a page of at most [`PAGE`](neuroshard_types::dispute::PAGE). Pass the last one of a page to get
 		/// the next page.
 		pub fn games(after: Option<(ClaimId, AccountId)>) -> Vec<(ClaimId, AccountId)> {
-			Self::list(after, |_, _| true)
+			Self::list(after, |_, _, _| true)
 		}
 
-		/// Open games in which `who` defends or challenges, as [`Self::games`] lists them.
+		/// Open games in which `who` defends, or may have to as a member of a quorum, or challenges, as [`Self::games`] lists them.
 		pub fn games_of(who: AccountId, after: Option<(ClaimId, AccountId)>) -> Vec<(ClaimId, AccountId)> {
-			Self::list(after, |claim, challenger| claim.who == who || *challenger == who)
+			Self::list(after, |claim, challenger, game| *challenger == who || game.defenders(claim).any(|one| *one == who))
 		}
 
 		/// What a challenge of `claim` by `challenger` holds now, in planck; `None` while as many games are open against its account as it can be
@@ -647,12 +649,18 @@ pub mod pallet {
 			frame_system::Pallet::<T>::block_number().saturated_into()
 		}
 
-		/// Most records that a claim of this kind can be judged by.
-		pub(crate) fn most_records(kind: ClaimKind) -> u32 {
+		/// Most records that a claim of this kind can be judged by, and members of a quorum that can stand behind it.
+		pub(crate) fn most_judges(kind: ClaimKind) -> (u32, u32) {
 			match kind {
-				ClaimKind::Work | ClaimKind::Audit | ClaimKind::Answer(_) => 1,
-				ClaimKind::Attestation => T::MaxReplay::get(),
+				ClaimKind::Work => (1, MAX_MEMBERS),
+				ClaimKind::Audit | ClaimKind::Answer(_) => (1, 0),
+				ClaimKind::Attestation => (T::MaxReplay::get(), 0),
 			}
+		}
+
+		/// What a game about the work of so many members costs more to open, or to end.
+		pub(crate) fn weight_of_members(members: u32) -> Weight {
+			T::WeightInfo::member().saturating_mul(members.into())
 		}
 
 		/// Weight of delivering so much.
@@ -663,14 +671,19 @@ pub mod pallet {
 			T::WeightInfo::deliver_answer(tokens, later).saturating_add(money)
 		}
 
-		/// Weight of a move in a game about a claim that is judged by so many records.
-		pub(crate) fn weight_of(action: &Move, records: u32) -> Weight {
+		/// Weight of a move in a game about a claim that is judged by so many records, and that so many members of a quorum stand behind.
+		pub(crate) fn weight_of(action: &Move, (records, members): (u32, u32)) -> Weight {
 			let bytes = u32::try_from(action.volume()).unwrap_or(u32::MAX);
 			let read = || T::WeightInfo::play(bytes, records);
 			match action {
-				Move::Piece { .. } => T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()),
+				Move::Piece { .. } => {
+					T::WeightInfo::piece(records).saturating_add(T::WeightInfo::decide()).saturating_add(Self::weight_of_members(members))
+				}
 				Move::Choice { .. } => T::WeightInfo::choice(bytes, records).saturating_add(T::WeightInfo::decide()),
 				Move::Outer { .. } => read().saturating_add(T::WeightInfo::decide()),
+				Move::Records(records) => {
+					read().saturating_add(T::WeightInfo::records(u32::try_from(records.records.len()).unwrap_or(u32::MAX)))
+				}
 				_ => read(),
 			}
 		}

@@ -115,6 +115,8 @@ parameter_types! {
 	pub static Held: BTreeSet<AccountId> = BTreeSet::new();
 	/// Condemned claims.
 	pub static Condemned: Vec<ClaimId> = Vec::new();
+	/// By whose fault they are.
+	pub static Culprits: Vec<AccountId> = Vec::new();
 	/// Excluded claims.
 	pub static Excluded: BTreeSet<ClaimId> = BTreeSet::new();
 	/// Work units of an audit of any run.
@@ -212,7 +214,8 @@ impl Claims for MockClaims {
 	fn exclude(claim: &ClaimId) {
 		Excluded::mutate(|excluded| excluded.insert(claim.clone()));
 	}
-	fn condemn(claim: &ClaimId) {
+	fn condemn(claim: &ClaimId, culprit: &AccountId) {
+		Culprits::mutate(|culprits| culprits.push(culprit.clone()));
 		assert!(!Condemned::get().contains(claim), "a claim is condemned once");
 		Condemned::mutate(|condemned| condemned.push(claim.clone()));
 	}

@@ -1,11 +1,11 @@
 //! Moves: who may make one, and what becomes of it.
 
-use crate::{grounds, Config, Error, Event, Fallen, Game, Games, Pallet};
+use crate::{grounds, Clock, Config, Error, Event, Fallen, Game, Games, Pallet};
 use alloc::vec::Vec;
 use codec::Encode;
 use frame_support::ensure;
 use neuroshard_graph::{
-	game::{Entry, GameError, Move, Outcome, Position, MAX_LIST},
+	game::{Entry, GameError, Move, Outcome, Position, SpanNodes, MAX_LIST, MAX_RECORDS},
 	witness::{MAX_CHOICE, MAX_WITNESS},
 	Hash,
 };
@@ -84,8 +84,8 @@ impl<T> From<GameError> for Error<T> {
 			GameError::Place => Self::NoSuchPlace,
 			GameError::Witness(_) => Self::BadWitness,
 			GameError::Config(_) | GameError::OtherClaim | GameError::Text | GameError::Settings => Self::Unjudgeable,
-			// No claim of the chain is a quorum's.
-			GameError::Signature(_) | GameError::Seam(_) => Self::Unjudgeable,
+			GameError::Signature(_) => Self::NotSigned,
+			GameError::Seam(_) => Self::OpenSeam,
 		}
 	}
 }
@@ -104,8 +104,13 @@ fn fits(action: &Move) -> bool {
 		Move::Hash { entry: one, .. } => entry(one),
 		Move::Piece { before, after, witness, .. } => entries([before, after]) && witness.len() <= MAX_WITNESS,
 		Move::Choice { witness, .. } => witness.len() <= MAX_CHOICE,
-		// No claim of the chain is a quorum's.
-		Move::Records(_) | Move::Record { .. } | Move::SpanNodes(_) => false,
+		Move::Records(_) => action.encoded_size() <= MAX_RECORDS,
+		Move::Record { proof, .. } => proof.len() <= MAX_PROOF,
+		Move::SpanNodes(SpanNodes { record, proof, sums, nodes, .. }) => {
+			let few = |len: usize| u32::try_from(len).is_ok_and(|len| len <= MAX_LIST);
+			let of_record = few(record.given.len()) && few(record.gave.len()) && few(record.squares.len());
+			list(nodes) && proof.len() <= MAX_PROOF && of_record && few(sums.len())
+		}
 	}
 }
 
@@ -114,7 +119,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn admit(who: &AccountId, claim: &ClaimId, challenger: &AccountId, position: H256, action: &Move) -> Result<Game, Refusal> {
 		ensure!(fits(action), Refusal::TooLong);
 		let game = Games::<T>::get(claim, challenger).ok_or(Refusal::NoGame)?;
-		ensure!(Game::player(claim, challenger, game.position.turn()) == who, Refusal::NotYourTurn);
+		ensure!(game.player(claim, challenger, game.position.turn()) == who, Refusal::NotYourTurn);
 		ensure!(Self::now() <= game.deadline, Refusal::TooLate);
 		ensure!(!Fallen::<T>::contains_key(claim), Refusal::ClaimFell);
 		ensure!(H256(game.position.hash()) == position, Refusal::OtherPosition);
@@ -124,21 +129,23 @@ impl<T: Config> Pallet<T> {
 		Ok(game)
 	}
 
-	/// See [`crate::Call::play`]. Returns how many records the claim is judged by.
+	/// See [`crate::Call::play`]. Returns how many records the claim is judged by, and how many members of a quorum stand behind it.
 	pub(crate) fn do_play(
 		who: &AccountId,
 		claim: ClaimId,
 		challenger: AccountId,
 		position: H256,
 		action: &Move,
-	) -> Result<u32, DispatchError> {
+	) -> Result<(u32, u32), DispatchError> {
 		let mut game = Self::admit(who, &claim, &challenger, position, action).map_err(Error::<T>::from)?;
 		let grounds = grounds::of::<T>(&claim).ok_or(Error::<T>::RecordGone)?;
+		let members = u32::try_from(game.members.len()).unwrap_or(u32::MAX);
 		let outcome = grounds.judge(|setting| game.position.play(setting, action)).map_err(Error::<T>::from)?;
 		match outcome {
 			Outcome::Next(position) => {
 				let (by, before) = (game.position.turn(), game.deadline);
-				game.advance(position, Self::now(), Self::gain(position.turn(), &claim.who));
+				let gain = Self::gain(position.turn(), game.defender_at(&claim, &position));
+				game.advance(&claim, position, Self::now(), (gain, Clock::<T>::get()));
 				let (turn, deadline) = (position.turn(), game.deadline);
 				Self::keep(&claim, &challenger, game, before);
 				let (kind, bytes) = (MoveKind::from(action), u32::try_from(action.encoded_size()).unwrap_or(u32::MAX));
@@ -150,6 +157,6 @@ impl<T: Config> Pallet<T> {
 				Self::decide(claim, challenger, game, ruling.into(), u32::try_from(witness).unwrap_or(u32::MAX));
 			}
 		}
-		Ok(grounds.records())
+		Ok((grounds.records(), members))
 	}
 }

@@ -1,6 +1,6 @@
 //! Challenges: how games begin.
 
-use crate::{grounds, Clock, Config, Error, Event, Game, Games, HoldReason, PaidBy, Pallet};
+use crate::{grounds, Clock, Config, Error, Event, Game, Games, HoldReason, Members, PaidBy, Pallet};
 use codec::Encode;
 use frame_support::{
 	ensure,
@@ -23,15 +23,17 @@ use sp_runtime::{DispatchError, DispatchResult};
 use alloc::vec::Vec;
 
 impl<T: Config> Pallet<T> {
-	/// See [`crate::Call::challenge_work`].
-	pub(crate) fn do_challenge_work(payer: AccountId, claim: ClaimId, work: &Work, doubt: Doubt) -> DispatchResult {
+	/// See [`crate::Call::challenge_work`]. Returns how many members of a quorum stand behind the work.
+	pub(crate) fn do_challenge_work(payer: AccountId, claim: ClaimId, work: &Work, doubt: Doubt) -> Result<u32, DispatchError> {
 		let challenger = T::Providers::acts_for(payer.clone());
 		let grounds = Self::disputable(&claim, &challenger)?;
 		let Grounds::Work { claim: judged, .. } = &grounds else { return Err(Error::<T>::NoClaim.into()) };
 		ensure!(H256(blake2_256(&work.encode())) == judged.work_hash, Error::<T>::WrongWork);
 		let roots: Vec<Hash> = work.state_roots.iter().map(|root| root.0).collect();
 		let position = grounds.judge(|setting| open_work(setting, &roots, work.delta_root.0, doubt)).map_err(Error::<T>::from)?;
-		Self::open(claim, challenger, payer, Some(doubt), position, &grounds)
+		let members = u32::try_from(Self::members_of(&grounds).len()).unwrap_or(u32::MAX);
+		Self::open(claim, challenger, payer, Some(doubt), position, &grounds)?;
+		Ok(members)
 	}
 
 	/// See [`crate::Call::challenge_attestation`]. Returns how many records the claim is judged by.
@@ -53,6 +55,14 @@ impl<T: Config> Pallet<T> {
 		grounds::of::<T>(claim).ok_or(Error::<T>::NoClaim)
 	}
 
+	/// Members of the quorum whose work a claim is, by number; nobody if it is of one machine.
+	fn members_of(grounds: &Grounds) -> Members {
+		let Grounds::Work { claim, .. } = grounds else { return Members::default() };
+		let seats = claim.quorum.iter().flat_map(|quorum| &quorum.seats);
+		// As many as in the game's rules.
+		Members::truncate_from(seats.map(|seat| seat.who.clone()).collect())
+	}
+
 	/// Takes the bond of `payer`, who is the challenger or its operator, and begins the game.
 	pub(crate) fn open(
 		claim: ClaimId,
@@ -67,12 +77,16 @@ impl<T: Config> Pallet<T> {
 		if payer != challenger {
 			PaidBy::<T>::insert(&claim, &challenger, payer);
 		}
-		T::Providers::open_claim(&claim.who)?;
-		Self::load(&claim.who, bond);
+		let members = Self::members_of(grounds);
 		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));
 		let first_round = grounds.first_round();
 		let mut game =
-			Game { position, deadline, reserve: clock, moves: Default::default(), bond, first_round, earlier: None, later: None };
+			Game { position, deadline, reserve: clock, moves: Default::default(), bond, first_round, earlier: None, later: None, members };
+		for who in game.defenders(&claim) {
+			T::Providers::open_claim(who)?;
+			// The claimant's own stake is what the bond is measured by.
+			Self::load(who, if *who == claim.who { bond } else { 0 });
+		}
 		game.note_move(now);
 		Self::enter(&claim, &challenger, game);
 		Self::deposit_event(Event::Opened { claim, challenger, doubt, bond, deadline });

@@ -35,18 +35,19 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn decide(claim: ClaimId, challenger: AccountId, game: Game, decision: Decision, witness_bytes: u32) {
 		let (bond, extrinsics, opened_at) = (game.bond, game.extrinsics(), game.opened_at());
 		let payer = Self::take_payer(&claim, &challenger);
+		let defender = game.defender(&claim).clone();
 		let loss = match decision {
 			Decision::Fraud | Decision::DefenderLate => {
 				// Before the game leaves: whoever opened it counts.
 				let receiver = Self::receiver(&claim, &challenger);
 				Self::return_bond(&payer, bond);
-				Self::slash(&claim.who, &receiver)
+				Self::slash(&defender, &receiver)
 			}
-			Decision::Unfounded | Decision::ChallengerLate => Self::forfeit_bond(&payer, bond, &claim.who),
+			Decision::Unfounded | Decision::ChallengerLate => Self::forfeit_bond(&payer, bond, &defender),
 		};
 		Self::leave(&claim, &challenger, game);
 		if decision.condemns() {
-			Self::condemn(&claim);
+			Self::condemn(&claim, &defender);
 			if Dockets::<T>::contains_key(&claim) {
 				Fallen::<T>::insert(&claim, ());
 			}
@@ -57,6 +58,7 @@ impl<T: Config> Pallet<T> {
 		Self::deposit_event(Event::Decided {
 			claim,
 			challenger,
+			defender,
 			decision,
 			slashed: rewarded.saturating_add(burned),
 			rewarded,

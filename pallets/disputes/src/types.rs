@@ -5,6 +5,7 @@ use frame_support::{traits::ConstU32, BoundedVec};
 use neuroshard_graph::game::{Position, Side};
 use neuroshard_types::{
 	dispute::{ClaimId, GameView, MAX_MOVES},
+	quorum::MAX_MEMBERS,
 	AccountId, Balance, BlockNumber, RoundIndex,
 };
 use scale_info::TypeInfo;
@@ -28,15 +29,36 @@ pub struct Game {
 	pub earlier: Option<AccountId>,
 	/// Challenger of the game about the same claim that was opened next, and is open.
 	pub later: Option<AccountId>,
+	/// Members of the quorum whose work is disputed, by number; nobody if the claimant did it alone. As long as the game lasts, all of them may have to defend it.
+	pub members: Members,
 }
+
+/// Members of a quorum by number.
+pub type Members = BoundedVec<AccountId, ConstU32<MAX_MEMBERS>>;
 
 impl Game {
 	/// The account that plays `side`.
-	pub fn player<'a>(claim: &'a ClaimId, challenger: &'a AccountId, side: Side) -> &'a AccountId {
+	pub fn player<'a>(&'a self, claim: &'a ClaimId, challenger: &'a AccountId, side: Side) -> &'a AccountId {
 		match side {
-			Side::Defender => &claim.who,
+			Side::Defender => self.defender(claim),
 			Side::Challenger => challenger,
 		}
+	}
+
+	/// The account that defends the claim where the game stands, and loses what is lost: the claimant, or the member of its quorum that signed what is disputed.
+	pub fn defender<'a>(&'a self, claim: &'a ClaimId) -> &'a AccountId {
+		self.defender_at(claim, &self.position)
+	}
+
+	/// The same at another position.
+	pub fn defender_at<'a>(&'a self, claim: &'a ClaimId, position: &Position) -> &'a AccountId {
+		let member = position.member().and_then(|member| usize::try_from(member).ok());
+		member.and_then(|member| self.members.get(member)).unwrap_or(&claim.who)
+	}
+
+	/// All accounts that may have to defend the claim.
+	pub fn defenders<'a>(&'a self, claim: &'a ClaimId) -> impl Iterator<Item = &'a AccountId> {
+		core::iter::once(&claim.who).chain(self.members.iter().filter(move |member| **member != claim.who))
 	}
 
 	/// Notes a move in block `now`.
@@ -56,8 +78,11 @@ impl Game {
 	}
 
 	/// Goes on to `position` by a move in block `now`. Time runs for the side that moves until its turn is over; the other one gains
-	/// `gain` then.
-	pub fn advance(&mut self, position: Position, now: BlockNumber, gain: BlockNumber) {
+	/// `gain` then. Whoever defends from here on for the first time has a `clock` of its own.
+	pub fn advance(&mut self, claim: &ClaimId, position: Position, now: BlockNumber, (gain, clock): (BlockNumber, BlockNumber)) {
+		if self.defender(claim) != self.defender_at(claim, &position) {
+			self.reserve = clock;
+		}
 		if position.turn() != self.position.turn() {
 			let left = self.deadline.saturating_sub(now);
 			self.deadline = now.saturating_add(self.reserve).saturating_add(gain);
@@ -68,10 +93,12 @@ impl Game {
 	}
 }
 
-impl From<Game> for GameView {
-	fn from(game: Game) -> Self {
-		let Game { position, deadline, reserve, moves, bond, .. } = game;
-		Self { position, turn: position.turn(), deadline, reserve, moves: moves.into_inner(), bond }
+impl Game {
+	/// As clients see it.
+	pub fn view(self, claim: &ClaimId) -> GameView {
+		let defender = self.defender(claim).clone();
+		let Game { position, deadline, reserve, moves, bond, .. } = self;
+		GameView { position, turn: position.turn(), deadline, reserve, moves: moves.into_inner(), bond, defender }
 	}
 }
 

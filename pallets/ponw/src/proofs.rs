@@ -134,6 +134,14 @@ impl<T: Config> WorkProofs<AccountId> for Pallet<T> {
 		Self::deposit_event(Event::Confirmed { who: who.clone(), key, units: entry.paid_units(), final_at });
 	}
 
+	fn confirm_part(who: &AccountId, key: ProofKey, units: u128, paid: bool) {
+		if Self::check_unused(who, &key).is_ok() && T::Providers::open_claim(who).is_ok() {
+			Self::add(who, key);
+			Self::deposit_event(Event::Submitted { who: who.clone(), key });
+			Self::confirm(who, key, units, paid);
+		}
+	}
+
 	fn void(who: &AccountId, key: ProofKey) {
 		// It stays in the queue, or among the overdue, where no pending proof is found when its time comes.
 		if let Some(entry) = Pending::<T>::get(who, key) {

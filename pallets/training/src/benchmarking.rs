@@ -328,7 +328,7 @@ mod benchmarks {
 
 		#[block]
 		{
-			Pallet::<T>::condemn(&ClaimId { run, round: index::<T>(), kind: ClaimKind::Work, who: who.clone() });
+			Pallet::<T>::condemn(&ClaimId { run, round: index::<T>(), kind: ClaimKind::Work, who: who.clone() }, &who);
 		}
 
 		assert_eq!((stored::<T>(run)?.replay, Members::<T>::get(run).len()), (Some(index::<T>()), 127));

@@ -138,11 +138,12 @@ impl<T: Config> Claims for Pallet<T> {
 		let position = place(record.places.iter().map(|place| &place.account), &Latecomers::<T>::get(run, round), who)?;
 		let Run { config, shape, dataset_root, .. } = Runs::<T>::get(run)?;
 		let bridge = Self::crossed(run, round).filter(|bridge| bridge.who == *who);
+		let quorum = Self::quorum_of(run, round, record.seed, who);
 		let draw = Draw::new(&config, (run, round), record.seed, &shape);
 		let base = bridge.as_ref().map(|_| Base { checkpoint: record.start, round });
 		let start = bridge.map(|bridge| (bridge.checkpoint, bridge.round));
 		let (start, start_round) = start.unwrap_or_else(|| Self::inner_start(run, round, record.start));
-		Some(WorkClaim { config, shape, dataset_root, start, start_round, base, draw, position, work_hash, steps })
+		Some(WorkClaim { config, shape, dataset_root, start, start_round, base, draw, position, work_hash, steps, quorum })
 	}
 
 	fn attestation(run: RunId, round: RoundIndex, who: &AccountId) -> Option<AttestationClaim> {
@@ -188,14 +189,14 @@ impl<T: Config> Claims for Pallet<T> {
 			}
 			None => false,
 		};
-		T::Proofs::void(who, expected::proof_key(*id, *index));
+		Self::void_place(*id, *index, who, expected::proof_key(*id, *index));
 		Self::forget_residual(*id, who);
 		let run = run.filter(|run| redo && run.finished_at.is_none());
 		let replay = run.and_then(|run| Self::redo(*id, run, *index));
 		Self::deposit_event(Event::WorkExcluded { claim: claim.clone(), replay });
 	}
 
-	fn condemn(claim: &ClaimId) {
+	fn condemn(claim: &ClaimId, culprit: &AccountId) {
 		let ClaimId { run: id, round: index, kind, who } = claim;
 		let run = Runs::<T>::get(id);
 		let redo = match Records::<T>::get(id, index) {
@@ -210,10 +211,12 @@ impl<T: Config> Claims for Pallet<T> {
 			// The dispute has outlived the record: the claim is punished, but the round cannot be redone.
 			None => false,
 		};
-		if matches!(kind, ClaimKind::Work | ClaimKind::Attestation) {
-			T::Proofs::void(who, expected::proof_key(*id, *index));
+		match kind {
+			ClaimKind::Work => Self::void_place(*id, *index, who, expected::proof_key(*id, *index)),
+			ClaimKind::Attestation => T::Proofs::void(who, expected::proof_key(*id, *index)),
+			ClaimKind::Audit | ClaimKind::Answer(_) => {}
 		}
-		T::Proofs::condemn(who);
+		T::Proofs::condemn(culprit);
 		if *kind == ClaimKind::Work {
 			Self::forget_residual(*id, who);
 		}

@@ -140,6 +140,21 @@ mod errors {
 		/// The dataset is masked and `train.masked` says that it is not, or the other way round. Take it from the dataset's manifest; the view function
 		/// `Dataset::dataset` shows it.
 		WrongMask,
+		/// The members of a quorum are not its leader and others, each once and at most 32, or their spans do not hold each unit of the model once. Cut the model anew.
+		BadQuorum,
+		/// All that the members of such a quorum say about the inner steps between two committed states does not fit into a move of a dispute. Take fewer members, or a
+		/// run with a shorter `train.commit_interval`.
+		IntervalTooLong,
+		/// All seats of the quorums of this run are taken. Lead a smaller one, or take part alone.
+		NoSeats,
+		/// What is agreed to is not what the leader has proposed, or not for this account. The view function `quorums` shows what is.
+		OtherQuorum,
+		/// The account has agreed to be a member of another one's quorum in this run. Call `leave` first.
+		InQuorum,
+		/// The account has a place in this run, or leads a quorum. Give that up first, with `leave` or with a quorum of nobody.
+		HasPlace,
+		/// Not all members of the quorum have agreed. Wait until they have.
+		NotAgreed,
 		/// An adapter has no projection, a rank of 0 or more than 256, or an alpha that is not above 0 and at most 1,000,000. Give it what it lacks.
 		BadAdapter,
 		/// The run trains an adapter with Muon, or Muon's momentum is not from 0 to 0.9999. Leave one of `train.optimizer` and `train.adapter` out, or take a

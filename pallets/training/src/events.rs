@@ -78,6 +78,33 @@ mod events {
 			/// The new member.
 			who: AccountId,
 		},
+		/// A quorum was proposed, or with nobody in it is none any more.
+		QuorumProposed {
+			/// The run.
+			run: RunId,
+			/// Who leads it.
+			leader: AccountId,
+			/// Who is to hold what.
+			holders: Holders,
+		},
+		/// A member agreed to what was proposed.
+		QuorumAgreed {
+			/// The run.
+			run: RunId,
+			/// Who leads the quorum.
+			leader: AccountId,
+			/// The member.
+			who: AccountId,
+		},
+		/// A member has left a quorum.
+		QuorumLeft {
+			/// The run.
+			run: RunId,
+			/// Who leads the quorum.
+			leader: AccountId,
+			/// The former member.
+			who: AccountId,
+		},
 		/// A new member takes part in the round under way, which is being trained.
 		CameLate {
 			/// The run.

@@ -32,6 +32,7 @@ impl<T: Config> Pallet<T> {
 			let _ = late.try_push(who.clone());
 		});
 		Self::deposit_event(Event::CameLate { run: id, round: round.round, attempt: round.attempt, who: who.clone(), position });
+		Self::note_late_quorum(id, round.round, who);
 		Rounds::<T>::insert(id, round);
 	}
 }

@@ -63,6 +63,7 @@ mod missing;
 #[cfg(test)]
 mod mock;
 pub mod overlap;
+mod quorums;
 mod record;
 pub mod replay;
 mod residuals;
@@ -86,6 +87,7 @@ use frame_support::pallet_macros::import_section;
 pub use missing::Reports;
 pub use overlap::{Draw, Start};
 pub use pallet::*;
+pub use quorums::{Holders, Seats};
 pub use record::{Place, Record, Revealed, StepsOfPlaces};
 pub use residuals::ResidualRoots;
 pub use room::Refused;
@@ -106,6 +108,7 @@ pub mod pallet {
 		cohorts::{self, CohortList},
 		missing::Reports,
 		overlap::{Draw, Start},
+		quorums::{self, Holders, Seats},
 		residuals::ResidualRoots,
 		room::Refused,
 		round::{Accounts, LateAccounts, Refusal},
@@ -123,6 +126,7 @@ pub mod pallet {
 		audit::OnAdopted,
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
+		quorum::Seat,
 		run::{Attestation, Bridge, MissingReport, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
 		traits::{Clock, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 		AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
@@ -284,6 +288,14 @@ pub mod pallet {
 	#[pallet::storage]
 	pub type Bridges<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Bridge>;
 
+	/// Seats of the quorums of every active run, those that not all have agreed to among them.
+	#[pallet::storage]
+	pub type Quorums<T: Config> = StorageMap<_, Twox64Concat, RunId, Seats, ValueQuery>;
+
+	/// Seats of the quorums that hold places in the round under way, or held them in an adopted one: as long as the record of the round.
+	#[pallet::storage]
+	pub type Led<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Seats, ValueQuery>;
+
 	/// Adopted rounds, the last [`Config::RecordsKept`] of each run.
 	#[pallet::storage]
 	pub type Records<T: Config> = StorageDoubleMap<_, Twox64Concat, RunId, Twox64Concat, RoundIndex, Record>;
@@ -375,15 +387,16 @@ pub mod pallet {
 		///
 		/// Who dropped out more than once in a row waits before: the view function `next_join` says how long.
 		#[pallet::call_index(3)]
-		#[pallet::weight(T::WeightInfo::join().saturating_add(T::WeightInfo::commit(MAX_PARTICIPANTS)))]
+		#[pallet::weight(T::WeightInfo::join().saturating_add(T::WeightInfo::commit(MAX_PARTICIPANTS)).saturating_add(quorums::at_join::<T>()))]
 		pub fn join(origin: OriginFor<T>, run: RunId) -> DispatchResult {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_join(who, run)
 		}
 
-		/// Takes no part from the next round on. The round under way may, and should, be finished.
+		/// Takes no part from the next round on. The round under way may, and should, be finished. Of a member of a quorum that another account leads, the place of the quorum
+		/// ends so.
 		#[pallet::call_index(4)]
-		#[pallet::weight(T::WeightInfo::leave())]
+		#[pallet::weight(T::WeightInfo::leave().saturating_add(T::DbWeight::get().reads_writes(1, 1)))]
 		pub fn leave(origin: OriginFor<T>, run: RunId) -> DispatchResult {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
 			Self::do_leave(who, run)
@@ -453,11 +466,11 @@ pub mod pallet {
 
 		/// Removes up to `limit` records of a finished run, and the run itself, with its deposit, once none is left. For its sponsor.
 		#[pallet::call_index(9)]
-		#[pallet::weight(T::WeightInfo::remove_run(*limit).saturating_add(T::DbWeight::get().writes(u64::from(*limit).saturating_mul(2))))]
+		#[pallet::weight(T::WeightInfo::remove_run(*limit).saturating_add(T::DbWeight::get().writes(u64::from(*limit).saturating_mul(3))))]
 		pub fn remove_run(origin: OriginFor<T>, run: RunId, limit: u32) -> DispatchResultWithPostInfo {
 			let who = ensure_signed(origin)?;
 			let removed = Self::do_remove_run(who, run, limit)?;
-			Ok(Some(T::WeightInfo::remove_run(removed).saturating_add(T::DbWeight::get().writes(u64::from(removed).saturating_mul(2))))
+			Ok(Some(T::WeightInfo::remove_run(removed).saturating_add(T::DbWeight::get().writes(u64::from(removed).saturating_mul(3))))
 				.into())
 		}
 
@@ -514,6 +527,24 @@ pub mod pallet {
 		pub fn add_cohort(origin: OriginFor<T>, beside: RunId, run: RunId) -> DispatchResult {
 			let sponsor = ensure_signed(origin)?;
 			Self::do_add_cohort(&sponsor, beside, run)
+		}
+
+		/// Proposes a quorum that the caller leads, instead of the one that it has proposed before: who holds what, itself among them; nobody to lead none. When all
+		/// others have agreed, it can join, or goes on with the next round where it is a member.
+		#[pallet::call_index(15)]
+		#[pallet::weight(T::WeightInfo::join().saturating_add(T::DbWeight::get().reads_writes(2, 1)))]
+		pub fn form_quorum(origin: OriginFor<T>, run: RunId, holders: Holders) -> DispatchResult {
+			let leader = T::Providers::acts_for(ensure_signed(origin)?);
+			Self::do_form_quorum(leader, run, &holders)
+		}
+
+		/// Agrees to hold what `leader` has proposed, together with exactly these others. What the caller says about the work of the place is checked with the key for
+		/// proofs that it has now, and its stake answers for that.
+		#[pallet::call_index(16)]
+		#[pallet::weight(T::WeightInfo::join().saturating_add(T::DbWeight::get().reads_writes(2, 1)))]
+		pub fn agree_quorum(origin: OriginFor<T>, run: RunId, leader: AccountId, holders: Holders) -> DispatchResult {
+			let who = T::Providers::acts_for(ensure_signed(origin)?);
+			Self::do_agree_quorum(who, run, leader, &holders)
 		}
 	}
 
@@ -591,6 +622,16 @@ pub mod pallet {
 		/// Active runs of the family that an active run is in, itself among them; none if it is in no family.
 		pub fn cohorts(id: RunId) -> Vec<RunId> {
 			Self::cohorts_of(id)
+		}
+
+		/// Seats of the quorums of an active run, those of each by number, also of those that not all have agreed to.
+		pub fn quorums(id: RunId) -> Vec<Seat> {
+			Quorums::<T>::get(id).into_inner()
+		}
+
+		/// Seats of the quorums that hold places in the round under way, or held them in an adopted one.
+		pub fn quorums_of(id: RunId, round: RoundIndex) -> Vec<Seat> {
+			Led::<T>::get(id, round).into_inner()
 		}
 
 		/// Members of an active run by account bytes ascending.

@@ -96,6 +96,8 @@ parameter_types! {
 	pub static CanAudit: bool = true;
 	/// Blocks in which claims of each account were last noted as disputable.
 	pub static Disputable: BTreeMap<AccountId, BlockNumber> = BTreeMap::new();
+	/// Keys for proofs.
+	pub static Keys: BTreeMap<AccountId, PonwKey> = BTreeMap::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
 	pub static RecordsKept: u32 = 3;
 	pub const RunDeposit: Balance = 1_000;
@@ -133,8 +135,8 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn slashable(who: &AccountId) -> Balance {
 		Table::get().get(who).map_or(0, |provider| provider.bond + provider.unbonding)
 	}
-	fn ponw_key(_: &AccountId) -> Option<PonwKey> {
-		None
+	fn ponw_key(who: &AccountId) -> Option<PonwKey> {
+		Keys::get().get(who).copied()
 	}
 	fn hardware(_: &AccountId) -> Option<HardwareProfile> {
 		None
@@ -207,6 +209,12 @@ impl WorkProofs<AccountId> for MockProofs {
 	}
 	fn confirm(who: &AccountId, key: ProofKey, units: u128, paid: bool) {
 		settle(who, key, if paid { Fate::Confirmed(units) } else { Fate::Unpaid(units) });
+	}
+	fn confirm_part(who: &AccountId, key: ProofKey, units: u128, paid: bool) {
+		let fate = Fates::mutate(|fates| fates.insert((who.clone(), key.run, key.round), Fate::Pending));
+		assert!(matches!(fate, None | Some(Fate::Void)), "a part of a place for one that has its own: {fate:?}");
+		Submitted::mutate(|count| *count += 1);
+		Self::confirm(who, key, units, paid);
 	}
 	fn void(who: &AccountId, key: ProofKey) {
 		// Of claims that are condemned, the proof may be void already.
@@ -394,6 +402,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		let shape = DatasetShape { tokens_per_shard: 132, shard_count: 18, held_out: 2 };
 		Sets::set([(DATASET, (shape, 64, 0))].into());
 		Fates::take();
+		Keys::set((1..10).map(|number| (worker(number), [number; 33])).collect());
 		Owners::set(BTreeMap::new());
 		Submitted::set(0);
 		Settled::set(0);
@@ -486,11 +495,11 @@ pub fn phase(run: RunId) -> Phase {
 pub fn work(who: &AccountId, run: RunId) -> Work {
 	let round = round(run);
 	let digest = |part: u32| H256(sp_io::hashing::blake2_256(&(who, run, round.round, round.attempt, part).encode()));
-	let train = crate::Runs::<Test>::get(run).expect("a run").config.train;
+	let RunConfig { model, train, .. } = crate::Runs::<Test>::get(run).expect("a run").config;
 	Work {
 		state_roots: (0..train.revealed_roots()).map(digest).collect::<Vec<_>>().try_into().expect("few roots"),
 		delta_root: digest(99),
-		delta_bytes: crate::expected::delta_bytes(&config().model, &train),
+		delta_bytes: crate::expected::delta_bytes(&model, &train),
 		tokens: train.tokens_per_round(),
 	}
 }
@@ -574,7 +583,7 @@ pub fn claim(run: RunId, round: RoundIndex, kind: ClaimKind, who: &AccountId) ->
 
 /// Condemns the work of `who` in an adopted round.
 pub fn condemn_work(run: RunId, round: RoundIndex, who: &AccountId) {
-	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Work, who));
+	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Work, who), who);
 }
 
 /// Leaves the work of `who` in an adopted round out.
@@ -584,7 +593,7 @@ pub fn exclude_work(run: RunId, round: RoundIndex, who: &AccountId) {
 
 /// Condemns what `who` attested in an adopted round.
 pub fn condemn_attestation(run: RunId, round: RoundIndex, who: &AccountId) {
-	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Attestation, who));
+	<Training as ClaimsOfRounds>::condemn(&claim(run, round, ClaimKind::Attestation, who), who);
 }
 
 /// Returns whether the pallet deposited this event.

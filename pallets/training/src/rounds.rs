@@ -3,13 +3,14 @@
 use crate::{
 	cohorts::{self, Sealed},
 	expected::{self, Mismatch},
+	quorums::{self, led_by},
 	record::{Place, Record, Revealed, StepsOfPlaces},
 	replay::{self, Span},
 	round::{Accounts, Commitment},
 	tally,
 	transition::{self, AbortReason, Limits, Outcome},
-	Active, Bridges, Config, Drawn, Error, Event, InnerSteps, Latecomers, Members, Pallet, Participant, Records, Round, Rounds, Run, Runs,
-	Stage, Starts, WeightInfo, Works,
+	Active, Bridges, Config, Drawn, Error, Event, InnerSteps, Latecomers, Led, Members, Pallet, Participant, Quorums, Records, Round,
+	Rounds, Run, Runs, Stage, Starts, WeightInfo, Works,
 };
 use alloc::vec::Vec;
 use frame_support::{ensure, traits::Get, weights::Weight, BoundedVec};
@@ -99,7 +100,9 @@ impl<T: Config> Pallet<T> {
 		Self::ensure_residual(id, &run.config, &who, &work)?;
 		let work_hash = expected::work_hash(&work);
 		ensure!(proof.key == expected::proof_key(id, index) && proof.work_hash == work_hash, Error::<T>::WrongProof);
-		let claim = expected::claim(&run.config, work.tokens, started_ms, commitment.at);
+		let mut claim = expected::claim(&run.config, work.tokens, started_ms, commitment.at);
+		// Its hardware has done what is its own of it.
+		claim.flops = Self::own_part(&run, &Led::<T>::get(id, index), &who, claim.flops);
 		T::Proofs::submit(&who, proof, signature, claim)?;
 
 		let delta_root = work.delta_root;
@@ -256,8 +259,10 @@ impl<T: Config> Pallet<T> {
 		// An attempt after an aborted one is another than was drawn.
 		let drawn = Drawn::<T>::take(id).filter(|_| attempt == 0);
 		let mut members = Members::<T>::get(id);
+		let seats = Quorums::<T>::get(id);
+		let seen = seats.len();
 		let mut stakes = Vec::new();
-		members.retain(|who| match Self::stake(who, run.config.min_bond) {
+		members.retain(|who| match Self::stake_of_place(&seats, who, run.config.min_bond) {
 			Ok(stake) => {
 				stakes.push(stake);
 				true
@@ -278,7 +283,8 @@ impl<T: Config> Pallet<T> {
 		}
 		let weight = T::WeightInfo::begin(count(participants.len().max(members.len())))
 			.saturating_add(T::DbWeight::get().writes(1))
-			.saturating_add(cohorts::at_begin::<T>());
+			.saturating_add(cohorts::at_begin::<T>())
+			.saturating_add(quorums::at_begin::<T>(seen));
 
 		let now = Self::now();
 		let counted = participants.iter().filter(|participant| participant.counted).count();
@@ -296,10 +302,12 @@ impl<T: Config> Pallet<T> {
 			}
 			let round = Round { round: index, attempt, stage, deadline, adoptable_at, seed, started_at, participants };
 			Self::draw_bridge(id, run, &round);
+			Self::note_led(id, index, seats, |who| round.participant(who).is_some_and(|one| one.counted));
 			Self::keep(id, round);
 		} else {
 			Starts::<T>::remove(id, index);
 			Bridges::<T>::remove(id, index);
+			Led::<T>::remove(id, index);
 			let enough = count(members.len()) >= run.config.min_participants;
 			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
 			Self::deposit_event(Event::phase_started(id, &round));
@@ -320,8 +328,11 @@ impl<T: Config> Pallet<T> {
 
 	/// Ends a round with the checkpoint `root`, settles all proofs, and starts the next round.
 	fn adopt(id: RunId, mut run: Run, round: Round, root: H256) -> Weight {
-		let weight = T::WeightInfo::settle(count(round.participants.len())).saturating_add(T::DbWeight::get().writes(2));
 		let index = round.round;
+		let seats = Led::<T>::get(id, index);
+		let weight = T::WeightInfo::settle(count(round.participants.len()))
+			.saturating_add(T::DbWeight::get().writes(2))
+			.saturating_add(quorums::at_adoption::<T>(seats.len()));
 		let key = expected::proof_key(id, index);
 		let train = &run.config.train;
 		let paid_units = run.paid_units::<T::Units>(train.inner_steps);
@@ -343,9 +354,10 @@ impl<T: Config> Pallet<T> {
 			// The open claim of its proof has kept the stake so far. It ends, or may end, before the claims of this round.
 			if revealed.is_some() {
 				T::Providers::note_disputable(who);
+				led_by(&seats, who).filter(|seat| seat.who != *who).for_each(|seat| T::Providers::note_disputable(&seat.who));
 			}
 			if participant.included {
-				T::Proofs::confirm(who, key, run.units::<T::Units>(steps), run.approved);
+				Self::confirm_place(&run, &seats, who, key, run.units::<T::Units>(steps));
 			} else if revealed.is_some() {
 				T::Proofs::void(who, key);
 				// A dropout's failure was noted when it dropped out; a success is noted when the proof becomes final.
@@ -383,6 +395,7 @@ impl<T: Config> Pallet<T> {
 			Starts::<T>::remove(id, old);
 			Latecomers::<T>::remove(id, old);
 			Bridges::<T>::remove(id, old);
+			Led::<T>::remove(id, old);
 		}
 		if first_round < index {
 			// Longer ago, nothing can be redone any more.

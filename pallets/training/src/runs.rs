@@ -4,8 +4,8 @@ use crate::{
 	expected::{self, Unfit},
 	replay::{self, Spans},
 	round::Accounts,
-	Absences, Active, Bridges, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Latecomers, Members, Missing, NextRun, Pallet,
-	Records, Refusals, Residuals, Round, Rounds, Runs, Stage, Starts,
+	Absences, Active, Bridges, Config, Drawn, Error, Event, Halted, HoldReason, InnerSteps, Latecomers, Led, Members, Missing, NextRun,
+	Pallet, Quorums, Records, Refusals, Residuals, Round, Rounds, Runs, Stage, Starts,
 };
 use alloc::vec::Vec;
 use codec::{Decode, Encode, MaxEncodedLen};
@@ -224,11 +224,13 @@ impl<T: Config> Pallet<T> {
 		Refusals::<T>::remove(id);
 		Missing::<T>::remove(id);
 		Residuals::<T>::remove(id);
+		Quorums::<T>::remove(id);
 		Drawn::<T>::remove(id);
 		// Of the round under way: what adopted ones started from stays as long as their records.
 		Starts::<T>::remove(id, run.rounds_adopted);
 		Latecomers::<T>::remove(id, run.rounds_adopted);
 		Bridges::<T>::remove(id, run.rounds_adopted);
+		Led::<T>::remove(id, run.rounds_adopted);
 		Self::leave_family(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);
@@ -256,6 +258,7 @@ impl<T: Config> Pallet<T> {
 			Starts::<T>::remove(id, round);
 			Latecomers::<T>::remove(id, round);
 			Bridges::<T>::remove(id, round);
+			Led::<T>::remove(id, round);
 		}
 		if rounds.len() > wanted {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });
@@ -281,7 +284,7 @@ impl<T: Config> Pallet<T> {
 
 	pub(crate) fn do_join(who: AccountId, id: RunId) -> DispatchResult {
 		let run = Self::active(id)?;
-		let stake = Self::stake(&who, run.config.min_bond)?;
+		let stake = Self::stake_of_place(&Quorums::<T>::get(id), &who, run.config.min_bond)?;
 		Self::ensure_waited(id, &who)?;
 		let mut members = Members::<T>::get(id);
 		let place = members.binary_search(&who).err().ok_or(Error::<T>::AlreadyMember)?;
@@ -295,7 +298,7 @@ impl<T: Config> Pallet<T> {
 
 	pub(crate) fn do_leave(who: AccountId, id: RunId) -> DispatchResult {
 		let run = Self::active(id)?;
-		ensure!(Self::remove_member(id, &run, who), Error::<T>::NotMember);
+		ensure!(Self::remove_member(id, &run, who.clone()) || Self::leave_quorum(id, &run, &who), Error::<T>::NotMember);
 		Ok(())
 	}
 

@@ -2,15 +2,19 @@
 
 use crate::{
 	cohorts::is_alike, overlap::Start, replay, round::Accounts, Absences, Active, Bridges, Cohorts, Config, Drawn, Families, Halted,
-	InnerSteps, Latecomers, Members, Missing, NextRun, Pallet, Participant, Place, Record, Records, Refusals, Residuals, Round, Rounds,
-	Run, Runs, Stage, Starts, Works,
+	InnerSteps, Latecomers, Led, Members, Missing, NextRun, Pallet, Participant, Place, Quorums, Record, Records, Refusals, Residuals,
+	Round, Rounds, Run, Runs, Stage, Starts, Works,
 };
 use alloc::{
 	collections::{BTreeMap, BTreeSet},
 	vec::Vec,
 };
 use frame_support::{ensure, traits::Get};
-use neuroshard_types::{run::Phase, AccountId, Balance, RoundIndex, RunId, MAX_PARTICIPANTS};
+use neuroshard_types::{
+	quorum::{check_cut, Seat, Span},
+	run::Phase,
+	AccountId, Balance, RoundIndex, RunId, MAX_PARTICIPANTS,
+};
 use sp_runtime::TryRuntimeError;
 
 impl<T: Config> Pallet<T> {
@@ -49,6 +53,7 @@ impl<T: Config> Pallet<T> {
 		ensure!(Starts::<T>::iter_keys().all(|(id, _)| Runs::<T>::contains_key(id)), "starts of an unknown run");
 		ensure!(Drawn::<T>::iter_keys().all(|id| unfinished.contains(&id)), "a round is drawn in a run that is not active");
 		Self::try_families(&unfinished)?;
+		Self::try_quorums(&unfinished)?;
 		ensure!(Halted::<T>::iter_keys().all(Runs::<T>::contains_key), "the model of an unknown run is halted");
 		Self::try_deposits()?;
 		for (id, run) in Runs::<T>::iter() {
@@ -70,6 +75,45 @@ impl<T: Config> Pallet<T> {
 			ensure!(reports.is_none_or(|reports| reports.is_sound(&round)), "reports that no participant can have made");
 			Self::try_works(entry.run, &round)?;
 			Self::try_drawn(entry.run, &run, &round)?;
+		}
+		Ok(())
+	}
+
+	/// Quorums are cuts of the model, nobody agreed to hold a part of two places, and of each round it is known who held what.
+	fn try_quorums(unfinished: &BTreeSet<RunId>) -> Result<(), TryRuntimeError> {
+		ensure!(Quorums::<T>::iter_keys().all(|id| unfinished.contains(&id)), "quorums of a run that is not active");
+		for (id, seats) in Quorums::<T>::iter() {
+			let (run, members) = (Runs::<T>::get(id).ok_or("quorums of an unknown run")?, Members::<T>::get(id));
+			Self::are_quorums(&run, &seats)?;
+			let mut agreed = BTreeSet::new();
+			for seat in seats.iter().filter(|seat| seat.key.is_some()) {
+				ensure!(agreed.insert(&seat.who), "an account holds a part of two places");
+				ensure!(seat.who == seat.leader || !members.contains(&seat.who), "a member of a quorum has a place of its own");
+			}
+		}
+		for (id, round, seats) in Led::<T>::iter() {
+			let run = Runs::<T>::get(id).ok_or("seats of a round of an unknown run")?;
+			Self::are_quorums(&run, &seats)?;
+			ensure!(seats.iter().all(|seat| seat.key.is_some()), "who has not agreed holds a part of a place");
+			let under_way = Rounds::<T>::get(id).filter(|under_way| under_way.round == round);
+			let has_place = |who: &AccountId| match (&under_way, Records::<T>::get(id, round)) {
+				(Some(under_way), _) => under_way.participant(who).is_some(),
+				(None, record) => record.is_some_and(|record| record.place(who).is_some()),
+			};
+			ensure!(seats.iter().all(|seat| has_place(&seat.leader)), "a quorum without a place");
+		}
+		Ok(())
+	}
+
+	fn are_quorums(run: &Run, seats: &[Seat]) -> Result<(), TryRuntimeError> {
+		ensure!(!seats.is_empty(), "a list of quorums without any");
+		let quorums: Vec<&[Seat]> = seats.chunk_by(|one, next| one.leader == next.leader).collect();
+		let leaders: BTreeSet<&AccountId> = seats.iter().map(|seat| &seat.leader).collect();
+		ensure!(leaders.len() == quorums.len(), "the seats of a quorum are not one behind the other");
+		for quorum in quorums {
+			let spans: Vec<Span> = quorum.iter().map(|seat| seat.span).collect();
+			ensure!(check_cut(&run.config.model, &spans).is_ok(), "a quorum whose spans are no cut of the model");
+			ensure!(quorum.iter().any(|seat| seat.who == seat.leader), "a quorum without its leader");
 		}
 		Ok(())
 	}

@@ -21,6 +21,8 @@ const MAX_VOCAB: u32 = 1 << 20;
 const MAX_POSITIONS: u32 = 1 << 20;
 /// Most parameters of a model, and of an adapter.
 const MAX_PARAMETERS: u64 = 1 << 31;
+/// Operations of an optimizer for each parameter and step: both moments, their correction, root and quotient, and the decay.
+const OF_OPTIMIZER: u128 = 16;
 /// Most attention probabilities of one layer and step.
 pub(crate) const MAX_PROBABILITIES: u64 = 1 << 28;
 /// Most tokens of one inner step: chains over them are disputed in pieces of 256, and a list of states between pieces is bounded.
@@ -286,6 +288,40 @@ impl TrainConfig {
 		let per_step = self.optimizer.momentum().map_or(0, |_| model.muon_flops());
 		let steps = tokens.saturating_mul(per_step).checked_div(self.tokens_per_step().into()).unwrap_or_default();
 		tokens.saturating_mul(per_token.into()).saturating_add(steps)
+	}
+
+	/// Floating-point operations of an inner step that fall to a unit of `model` ([`crate::span`]); saturates. Those of tokens as in [`Self::flops_of`], but that the
+	/// embedding has none, and those of the optimizer, 16 for each parameter that is trained.
+	pub fn flops_of_unit(&self, model: &ModelConfig, unit: u32) -> u128 {
+		let [vocab, dim, layers] = [model.vocab, model.dim, model.layers].map(u64::from);
+		let table = vocab.saturating_mul(dim);
+		let outside = table.saturating_mul(if model.tied { 1 } else { 2 }).saturating_add(dim);
+		let layer = model.parameters().saturating_sub(outside).checked_div(layers).unwrap_or_default();
+		let is_layer = (1..=model.layers).contains(&unit);
+		// Weights that tokens are multiplied by, and parameters of the unit.
+		let (weights, parameters) = match unit {
+			0 => (0, table),
+			_ if is_layer => (layer, layer),
+			// With the final norm.
+			_ => (table.saturating_add(dim), if model.tied { dim } else { table.saturating_add(dim) }),
+		};
+		let attention = u64::from(model.q_dim()).saturating_mul(6).saturating_mul(u64::from(self.seq_len).saturating_add(1));
+		let attention = if is_layer { attention } else { 0 };
+		let (per_token, trained) = match self.adapter {
+			None => (weights.saturating_mul(6), parameters),
+			Some(adapter) if is_layer => {
+				let own = adapter.parameters(model).checked_div(layers).unwrap_or_default();
+				(weights.saturating_mul(4).saturating_add(own.saturating_mul(6)), own)
+			}
+			Some(_) => (weights.saturating_mul(4), 0),
+		};
+		let muon = match self.optimizer.momentum() {
+			Some(_) if is_layer => model.muon_flops().checked_div(layers.into()).unwrap_or_default(),
+			_ => 0,
+		};
+		let of_tokens = u128::from(self.tokens_per_step()).saturating_mul(per_token.saturating_add(attention).into());
+		let of_optimizer = u128::from(trained).saturating_mul(OF_OPTIMIZER);
+		of_tokens.saturating_add(of_optimizer).saturating_add(muon)
 	}
 
 	/// State roots of a round of all inner steps: one every `commit_interval` of them, and one after the last; 0 for an interval of 0.

@@ -1,7 +1,8 @@
 //! Claims that can be disputed, and what they are judged by.
 
 use crate::{
-	assignment::Draw, dataset::DatasetShape, inference::Receipt, run::RunConfig, AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
+	assignment::Draw, dataset::DatasetShape, inference::Receipt, quorum::QuorumClaim, run::RunConfig, AccountId, Balance, BlockNumber,
+	RoundIndex, RunId, H256,
 };
 use alloc::vec::Vec;
 use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
@@ -71,6 +72,8 @@ pub struct WorkClaim {
 	pub work_hash: H256,
 	/// Its inner steps.
 	pub steps: u32,
+	/// Whose work it is, if the place is held by a quorum.
+	pub quorum: Option<QuorumClaim>,
 }
 
 /// Outer steps that one Checkpointing takes, one after the other: that of its own round, and after a fraud again those of the rounds
@@ -142,9 +145,10 @@ pub trait Claims {
 	/// Work units that audited work of so many inner steps is worth to whoever runs it again: those of a round of it, if the run draws issuance;
 	/// zero otherwise, and for an unknown run.
 	fn audit_units(run: RunId, steps: u32) -> u128;
-	/// The claim was proven false, or not defended. Its delta leaves the model with the next checkpoint, or its attestation the tally; all
-	/// pending proofs of the account are void, and its membership in the run ends. Does nothing if it was called for this claim before.
-	fn condemn(claim: &ClaimId);
+	/// The claim was proven false, or not defended, by the fault of `culprit`: of the account that claims it, or of a member of the quorum that leads. Its delta leaves the
+	/// model with the next checkpoint, or its attestation the tally; the proofs of all who have a part in it are void, and so are all pending ones of
+	/// the culprit; the claimant's membership in the run ends. Does nothing if it was called for this claim before.
+	fn condemn(claim: &ClaimId, culprit: &AccountId);
 }
 
 /// Decision of a dispute.
@@ -245,6 +249,8 @@ pub struct GameView {
 	pub moves: Vec<BlockNumber>,
 	/// Bond of the challenger, in planck.
 	pub bond: Balance,
+	/// Account whose turn it is as a defender: the claimant, or the member of its quorum whose record is disputed.
+	pub defender: AccountId,
 }
 
 /// Rules that hold for every dispute, as the view function `Disputes::terms` shows them.
@@ -274,20 +280,21 @@ impl Terms {
 /// what is listed asks for pages until one has fewer.
 pub const PAGE: u32 = 256;
 
-/// Most moves of a game: opening, steps, step, nodes, node, hashes, hash, hashes, hash, states, piece; about outer steps as many.
-pub const MAX_MOVES: u32 = 11;
+/// Most moves of a game: opening, steps, step, nodes, node, hashes, hash, hashes, hash, states, piece; about outer steps as many. Where the work is a quorum's, records,
+/// record, steps and step come before the nodes.
+pub const MAX_MOVES: u32 = 15;
 
 /// Most blocks that a defender gains when its turn comes, however many games are open against it: a whole clock.
 pub fn most_gained(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
 	clock.max(extension)
 }
 
-/// Most blocks, after that of the opening, in which a game can be played: both clocks, and what each side gains whenever its turn comes. That
-/// is after every move but the last at most, and for the defender after the opening and for both alternately.
+/// Most blocks, after that of the opening, in which a game can be played: both clocks, that of a member of a quorum which defends from then on, and what each side
+/// gains whenever its turn comes. That is after every move but the last at most, and for the defender after the opening and for both alternately.
 pub fn longest_game(clock: BlockNumber, extension: BlockNumber) -> BlockNumber {
 	let turns = MAX_MOVES / 2;
 	let gained = extension.saturating_add(most_gained(clock, extension)).saturating_mul(turns);
-	clock.saturating_mul(2).saturating_add(gained)
+	clock.saturating_mul(3).saturating_add(gained)
 }
 
 #[cfg(test)]
@@ -296,11 +303,11 @@ mod tests {
 
 	#[test]
 	fn claims_can_be_in_dispute_for_the_window_and_the_longest_game() {
-		// Where a chain spec says nothing: a day; two clocks of 4,800 blocks, and in five turns of each side 600 and at most 4,800 more.
+		// Where a chain spec says nothing: a day; three clocks of 4,800 blocks, and in seven turns of each side 600 and at most 4,800 more.
 		let terms = Terms { window: 28_800, clock: 4_800, extension: 600, bond: 0, most_games: 32 };
-		assert_eq!(terms.period(), 28_800 + 2 * 4_800 + 5 * (600 + 4_800));
-		assert_eq!(terms.period(), 65_400);
-		assert_eq!(Terms { window: 10, clock: 40, extension: 20, ..terms }.period(), 10 + 380);
+		assert_eq!(terms.period(), 28_800 + 3 * 4_800 + 7 * (600 + 4_800));
+		assert_eq!(terms.period(), 81_000);
+		assert_eq!(Terms { window: 10, clock: 40, extension: 20, ..terms }.period(), 10 + 540);
 		assert_eq!(Terms { window: BlockNumber::MAX, ..terms }.period(), BlockNumber::MAX);
 	}
 }

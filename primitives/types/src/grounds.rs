@@ -71,8 +71,12 @@ impl Grounds {
 				let (model, train) = (&claim.config.model, &claim.config.train);
 				let window = claim.windows();
 				let base = claim.base.map(|base| Base { checkpoint: base.checkpoint.0, round: base.round });
-				let subject = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps, base, quorum: None };
-				rule(&Setting { model, train, round: claim.start_round, start: claim.start.0, subject })
+				let work = Subject::Work { corpus: claim.corpus(), window: &window, steps: claim.steps, base, quorum: None };
+				let setting = Setting { model, train, round: claim.start_round, start: claim.start.0, subject: work };
+				match &claim.quorum {
+					None => rule(&setting),
+					Some(quorum) => quorum.judge(|quorum| rule(&setting.of_quorum(quorum))),
+				}
 			}
 			Self::Attestation { config, first_round, start, deltas, inner_steps, claimed } => {
 				let subject = Subject::Checkpoint { deltas, inner_steps, claimed: *claimed };

@@ -16,6 +16,7 @@ pub mod offence;
 pub mod ownership;
 pub mod proof;
 pub mod provider;
+pub mod quorum;
 pub mod reward;
 pub mod run;
 pub mod soundness;

@@ -130,6 +130,9 @@ pub trait WorkProofs<AccountId> {
 	/// The work was included: the proof becomes final after the challenge window. Its `units` count for ownership of the model then, and are
 	/// paid if `paid`. Does nothing if the key is not pending, or confirmed already.
 	fn confirm(who: &AccountId, key: ProofKey, units: u128, paid: bool);
+	/// The same for `who` as a member of a quorum, whose leader has proven the work: a proof of its part, which is confirmed at once. A claim on the provider is opened.
+	/// Does nothing for an account that cannot have one: it is no provider any more, or has used up the key.
+	fn confirm_part(who: &AccountId, key: ProofKey, units: u128, paid: bool);
 	/// The work was not included, or its round is started anew: the proof ends without payment and its claim is closed.
 	/// After `confirm`, while the proof is not final, it takes the payment back, disputed or not. Does nothing if the key is not pending.
 	fn void(who: &AccountId, key: ProofKey);

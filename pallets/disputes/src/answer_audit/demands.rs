@@ -207,7 +207,7 @@ impl<T: Config> Pallet<T> {
 			let loss = Self::slash(&answer.provider, &auditor);
 			(rewarded, burned) = (loss.rewarded, loss.burned);
 			Self::condemn_session(answer.session, &answer.provider);
-			Self::condemn(&claim);
+			Self::condemn(&claim, &claim.who);
 		}
 		Self::deposit_event(Event::AnswerWithheld { answer, auditor, rewarded, burned });
 	}

@@ -4,7 +4,7 @@ use crate::{Audit, Audits, Config, Error, Games, Pallet};
 use neuroshard_graph::game::open_sample;
 use neuroshard_types::{
 	audit::AuditClaim,
-	dispute::{ClaimId, ClaimKind, Claims},
+	dispute::{ClaimId, ClaimKind, Claims, WorkClaim},
 	offence::Offence,
 	traits::Providers,
 	AccountId, RoundIndex, RunId,
@@ -24,7 +24,8 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn sample_of(run: RunId, round: RoundIndex, auditor: &AccountId) -> Option<AuditClaim> {
 		let (claim, audit) = Self::audit_by(run, round, auditor)?;
 		let sample = audit.part(auditor)?.sample()?;
-		let claim = T::Claims::work(run, round, &claim.who)?;
+		// Who samples work has computed all of it alone.
+		let claim = WorkClaim { quorum: None, ..T::Claims::work(run, round, &claim.who)? };
 		Some(AuditClaim { claim, step: audit.step, sample })
 	}
 
@@ -65,8 +66,8 @@ impl<T: Config> Pallet<T> {
 		Self::audit_of(claim).is_some_and(|(_, audit)| audit.part(who).is_some())
 	}
 
-	/// A game about `claim` has proven it false, or it was not defended, and the game has left. The stake is lost already.
-	pub(crate) fn condemn(claim: &ClaimId) {
+	/// A game about `claim` has proven it false, or it was not defended, by the fault of `culprit`, and the game has left. The stake is lost already.
+	pub(crate) fn condemn(claim: &ClaimId, culprit: &AccountId) {
 		if let (ClaimKind::Audit, Some((of, mut audit))) = (claim.kind, Self::audit_by(claim.run, claim.round, &claim.who)) {
 			if let Some(part) = audit.part_mut(&claim.who) {
 				part.condemned = true;
@@ -74,9 +75,9 @@ impl<T: Config> Pallet<T> {
 			Audits::<T>::insert(of, audit);
 		}
 		Self::condemn_answer(claim);
-		T::Claims::condemn(claim);
-		T::Providers::punish(&claim.who, offence_of(claim.kind));
-		Self::drop_verifier(&claim.who);
+		T::Claims::condemn(claim, culprit);
+		T::Providers::punish(culprit, offence_of(claim.kind));
+		Self::drop_verifier(culprit);
 	}
 
 	/// Among the auditors that were drawn for `claim`, or for the work that it is a sample of, and have an open game about it, the one that

@@ -53,14 +53,14 @@ fn an_auditor_whose_sample_fell_loses_its_proofs_and_its_place_but_no_work_of_it
 		let before = (Training::record(run, 0), Training::run(run).expect("a run").checkpoint);
 		let sample = claim(run, 0, ClaimKind::Audit, &workers[0]);
 		assert!(!Training::is_condemned(&sample));
-		Training::condemn(&sample);
+		Training::condemn(&sample, &sample.who);
 		// The record of the round says nothing about audits.
 		assert_eq!((Training::record(run, 0), Training::run(run).expect("a run").checkpoint), before);
 		assert!(Condemned::get().contains(&workers[0]));
 		assert!(!Members::<Test>::get(run).contains(&workers[0]));
 		assert!(happened(Event::ClaimCondemned { claim: sample, replay: None }));
 		// Also if it took no part in the run at all.
-		Training::condemn(&claim(run, 0, ClaimKind::Audit, &worker(9)));
+		Training::condemn(&claim(run, 0, ClaimKind::Audit, &worker(9)), &worker(9));
 		assert!(Condemned::get().contains(&worker(9)));
 		assert_eq!(Members::<Test>::get(run).len(), 2);
 	});

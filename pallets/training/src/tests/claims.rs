@@ -152,7 +152,7 @@ fn work_that_is_excluded_is_left_out_unpaid_and_may_still_be_condemned() {
 		assert_eq!(Training::outer_job(run).expect("Checkpointing").steps, [kept, next]);
 		// It was false, too: the account is punished, and the step is not redone twice.
 		attest_all(run, &workers, 2);
-		Training::condemn(&work);
+		Training::condemn(&work, &work.who);
 		assert!(happened(Event::ClaimCondemned { claim: work.clone(), replay: None }));
 		assert!(Training::is_condemned(&work) && Condemned::get().contains(who));
 		Training::exclude(&work);

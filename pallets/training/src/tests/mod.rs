@@ -13,6 +13,7 @@ mod migration;
 mod missing;
 mod operators;
 mod overlap;
+mod quorums;
 mod replays;
 mod residuals;
 mod room;

@@ -359,7 +359,7 @@ fn zeros(plan: &Plan) -> Hash {
 	uniform_root(leaf_hash(&[0; LEAF_BYTES]), plan.vector_len())
 }
 
-impl Setting<'_> {
+impl<'a> Setting<'a> {
 	/// Root of the checkpoint that round `self.round + offset` starts from.
 	pub(super) fn checkpoint(&self, contents: &[Hash; 2], offset: u32) -> Result<Hash, GameError> {
 		Ok(self.checkpoint_of(contents, self.round.checked_add(offset).ok_or(GameError::Place)?))
@@ -428,6 +428,18 @@ impl Setting<'_> {
 	/// Whether nodes of an outer step are listed.
 	pub fn aggregates_in_steps(&self) -> bool {
 		self.train.aggregator.robust().is_some()
+	}
+
+	/// The same about work that was a quorum's; other claims are as they are.
+	pub fn of_quorum<'b>(&self, quorum: Quorum<'b>) -> Setting<'b>
+	where
+		'a: 'b,
+	{
+		let subject = match self.subject {
+			Subject::Work { corpus, window, steps, base, .. } => Subject::Work { corpus, window, steps, base, quorum: Some(quorum) },
+			other => other,
+		};
+		Setting { subject, ..*self }
 	}
 
 	/// The quorum whose work it is.

@@ -27,8 +27,11 @@ pub(super) const MAX_GIVEN: usize = 5;
 /// Most members of a quorum.
 pub const MAX_MEMBERS: u32 = 32;
 
-/// A signature of a member's key for proofs.
-pub type Signature = [u8; 64];
+/// Most bytes of a move that has the records of an interval.
+pub const MAX_RECORDS: usize = 1 << 19;
+
+/// A signature of a member's key for proofs: secp256k1 ECDSA (r, s, v).
+pub type Signature = [u8; 65];
 
 /// The members of a quorum.
 #[derive(Clone, Copy)]
@@ -180,6 +183,29 @@ pub struct Records {
 }
 
 impl Records {
+	/// Most bytes of what the members have to say about an interval.
+	///
+	/// # Errors
+	/// [`GameError`] for spans of another model.
+	pub fn most_bytes(model: &ModelConfig, train: &TrainConfig, spans: &[Span]) -> Result<usize, GameError> {
+		/// Of a record with its signature, and of a step in it, without lists.
+		const RECORD: usize = 256;
+		const STEP: usize = 64;
+		let (adapter, hash) = (train.adapter.is_some(), Hash::default().len());
+		let steps = usize::try_from(train.commit_interval).unwrap_or(usize::MAX);
+		let mut all = 0usize;
+		for &span in spans {
+			let trained = cover(model, train.adapter, span)?.subtrees().len();
+			let base = if adapter { cover(model, None, span)?.subtrees().len() } else { 0 };
+			let seams = given(model, adapter, span).len().saturating_add(gave(model, adapter, span).len());
+			let squares = trained_units(model, adapter, span).len().saturating_mul(4);
+			let step = seams.saturating_mul(hash).saturating_add(squares).saturating_add(STEP);
+			let lists = trained.saturating_mul(6).saturating_add(base).saturating_mul(hash);
+			all = all.saturating_add(lists).saturating_add(steps.saturating_mul(step)).saturating_add(RECORD);
+		}
+		Ok(all)
+	}
+
 	/// Hashes in it.
 	pub fn volume(&self) -> usize {
 		let before: usize = self.before.iter().flatten().map(Vec::len).sum();

@@ -1,0 +1,97 @@
+//! Quorums: accounts that hold one place of a round together, each a span of the model.
+//!
+//! One of them leads: the place is its, and it speaks for it. What each does it signs, so that a dispute finds out whose work is false.
+
+use crate::{proof::ProofSignature, provider::PonwKey, AccountId, ModelConfig, RoundIndex, RunId, TrainConfig, H256};
+use alloc::vec::Vec;
+use codec::{Decode, DecodeWithMemTracking, Encode, MaxEncodedLen};
+pub use neuroshard_graph::{
+	game::MAX_MEMBERS,
+	span::{check_cut, CutError, Span},
+};
+use neuroshard_graph::{
+	game::{Quorum, Records, MAX_RECORDS},
+	Hash,
+};
+use scale_info::TypeInfo;
+use sp_core::ecdsa;
+use sp_runtime::{helpers_128bit::multiply_by_rational_with_rounding, traits::Verify, Rounding};
+
+/// Most seats in the quorums of a run together.
+pub const MAX_SEATS: u32 = 128;
+
+/// What an account holds in a quorum.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, DecodeWithMemTracking, MaxEncodedLen, TypeInfo)]
+pub struct Seat {
+	/// Who leads.
+	pub leader: AccountId,
+	/// The member.
+	pub who: AccountId,
+	/// What it holds.
+	pub span: Span,
+	/// Its key for proofs when it agreed, which all that it says is signed with; `None` until then.
+	pub key: Option<PonwKey>,
+}
+
+/// Work of a quorum as its members sign it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct QuorumWork {
+	/// The chain's first block.
+	pub genesis: H256,
+	/// Run.
+	pub run: RunId,
+	/// Round.
+	pub round: RoundIndex,
+	/// Seed of the round, which is another one in each attempt.
+	pub seed: H256,
+	/// Who leads.
+	pub leader: AccountId,
+}
+
+impl QuorumWork {
+	/// The bytes that a member's key for proofs signs, of a statement about this work.
+	pub fn message(&self, statement: Hash) -> Vec<u8> {
+		(b"neuroshard/quorum/1", self, statement).encode()
+	}
+
+	/// Returns whether the key has signed a statement about this work.
+	pub fn is_signed(&self, key: PonwKey, statement: Hash, signature: &ProofSignature) -> bool {
+		let (signature, key) = (ecdsa::Signature::from_raw(*signature), ecdsa::Public::from_raw(key));
+		// It hashes with Blake2-256 before it verifies.
+		signature.verify(&self.message(statement)[..], &key)
+	}
+}
+
+/// Whose work a claim is that a quorum stands behind.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode, TypeInfo)]
+pub struct QuorumClaim {
+	/// What they have signed.
+	pub work: QuorumWork,
+	/// Its members by number.
+	pub seats: Vec<Seat>,
+}
+
+impl QuorumClaim {
+	/// Applies `rule` to the quorum as a game takes it.
+	pub fn judge<R>(&self, rule: impl FnOnce(Quorum<'_>) -> R) -> R {
+		let spans: Vec<Span> = self.seats.iter().map(|seat| seat.span).collect();
+		let signed = |member: u32, statement: Hash, signature: &ProofSignature| {
+			let seat = usize::try_from(member).ok().and_then(|member| self.seats.get(member));
+			seat.and_then(|seat| seat.key).is_some_and(|key| self.work.is_signed(key, statement, signature))
+		};
+		rule(Quorum { spans: &spans, signed: &signed })
+	}
+}
+
+/// Splits the work units of a place by what falls to each span, rounded down: what is left over is nobody's.
+pub fn split(units: u128, model: &ModelConfig, train: &TrainConfig, spans: impl Iterator<Item = Span>) -> Vec<u128> {
+	let of = |span: Span| span.ranges(model).flatten().fold(0u128, |sum, unit| sum.saturating_add(train.flops_of_unit(model, unit)));
+	let works: Vec<u128> = spans.map(of).collect();
+	let all = works.iter().fold(0u128, |sum, work| sum.saturating_add(*work)).max(1);
+	works.into_iter().map(|work| multiply_by_rational_with_rounding(units, work, all, Rounding::Down).unwrap_or_default()).collect()
+}
+
+/// Returns whether all that members with these spans can have to say about an interval fits into a move.
+pub fn fits_a_move(model: &ModelConfig, train: &TrainConfig, spans: &[Span]) -> bool {
+	Records::most_bytes(model, train, spans).is_ok_and(|bytes| bytes <= MAX_RECORDS)
+}
