@@ -14,13 +14,21 @@ pub enum Message {
 	Rows(Rows),
 	/// The sums of a member's units at the end of a step.
 	Sums(Sums),
-	/// What a member says about an interval, and its signature.
-	Record {
-		/// The record.
-		record: Record,
-		/// Over [`Record::statement`] and whose work it is about.
-		signature: Signature,
-	},
+	/// What a member says about an interval.
+	Record(Told),
+}
+
+/// What a member tells the leader about an interval.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Told {
+	/// The record.
+	pub record: Record,
+	/// Roots of its subtrees of parameters, first and second moments before the interval, which `record.before` is of.
+	pub before: [Vec<Hash>; 3],
+	/// Those of the base of an adapter, which `record.base` is of; none without an adapter.
+	pub base: Vec<Hash>,
+	/// Over [`Record::statement`] and whose work it is about.
+	pub signature: Signature,
 }
 
 /// Rows of a micro-batch at a seam.
