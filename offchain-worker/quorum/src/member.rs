@@ -10,7 +10,6 @@ use neuroshard_graph::{
 	span::{check_cut, gave, given, trained_units, units, CutError, Seam, Span},
 	ModelConfig, TrainConfig,
 };
-use neuroshard_kernels::num::canon_bits;
 use std::{
 	collections::{BTreeMap, VecDeque},
 	sync::Arc,
@@ -244,11 +243,14 @@ impl<S: Signer> Member<S> {
 				if sums.squares.len() != units || self.under.sums.contains_key(&from) {
 					return Err(fault("sent sums that are not one for each of its units, or twice"));
 				}
-				if sums.squares.iter().any(|&sum| canon_bits(sum) != sum.to_bits()) {
+				if !sums.are_canonical() {
 					return Err(fault("sent sums that are not in canonical form"));
 				}
 				if sums.loss.is_some() != self.has_end(from) {
 					return Err(fault("sent a loss that is not its to tell, or none that is"));
+				}
+				if !self.signer.has_signed(from, Sums::statement(sums.step, &sums.squares, sums.loss), &sums.signature) {
+					return Err(fault("sent sums that it has not signed"));
 				}
 				self.under.sums.insert(from, sums);
 				Ok(())

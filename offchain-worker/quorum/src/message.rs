@@ -6,6 +6,7 @@ use neuroshard_graph::{
 	merkle::{blake2_256, merkle_root, Hash},
 	span::{row_tiles, Seam},
 };
+use neuroshard_kernels::num::canon_bits;
 
 /// A message from one member to another.
 #[derive(Clone, PartialEq, Debug, Encode, Decode)]
@@ -58,7 +59,7 @@ impl Rows {
 	}
 }
 
-/// What a member tells all others at the end of a step.
+/// What a member tells all others at the end of a step. Numbers are in canonical form.
 #[derive(Clone, PartialEq, Debug, Encode, Decode)]
 pub struct Sums {
 	/// Inner step.
@@ -67,4 +68,19 @@ pub struct Sums {
 	pub squares: Vec<f32>,
 	/// The mean loss, of who has the end of the model.
 	pub loss: Option<f32>,
+	/// The sender's, over [`Sums::statement`].
+	pub signature: Signature,
+}
+
+impl Sums {
+	/// What the sender signs.
+	pub fn statement(step: u32, squares: &[f32], loss: Option<f32>) -> Hash {
+		let squares: Vec<u32> = squares.iter().map(|square| square.to_bits()).collect();
+		blake2_256(&(b"neuroshard/sums/1", step, squares, loss.map(f32::to_bits)).encode())
+	}
+
+	/// Whether all numbers are in canonical form.
+	pub fn are_canonical(&self) -> bool {
+		self.squares.iter().chain(&self.loss).all(|&number| canon_bits(number) == number.to_bits())
+	}
 }

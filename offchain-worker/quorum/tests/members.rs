@@ -17,7 +17,7 @@ use neuroshard_graph::{
 	span::units,
 	ModelConfig, TrainConfig,
 };
-use neuroshard_quorum::{Fault, Message, Place, Signer};
+use neuroshard_quorum::{Fault, Message, Place, Signer, Sums};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -125,4 +125,60 @@ fn what_a_member_should_not_send_is_refused_and_nothing_is_lost() {
 	// The right ones are taken after all that, once.
 	network.members[1].take(0, Message::Rows(rows.clone())).unwrap();
 	assert_eq!(what(&mut network, 0, Message::Rows(rows)), "sent rows of another micro-batch or length than is next");
+}
+
+#[test]
+fn sums_that_are_unsigned_signed_by_another_one_or_changed_are_refused() {
+	let model = ModelConfig { layers: 2, tied: false, ..ModelConfig::tiny() };
+	let train = TrainConfig { batch: 2, ..TrainConfig::tiny() };
+	let place = place(&model, &train, &[2, 2], (1, 2));
+	let mut network = Network::new(&place, &theta(&place));
+	// Member 0 has the end and tells its sums last of all its work; here they arrive when 1 waits for nothing else.
+	for member in &mut network.members {
+		member.begin(0, &tokens(&train, model.vocab, 0)).unwrap();
+	}
+	let sums = loop {
+		let told = [0, 1].map(|member| network.members[member].work().unwrap().unwrap_or_default());
+		let mut sums = None;
+		for (from, out) in told.into_iter().enumerate() {
+			for (to, message) in out {
+				match message {
+					Message::Sums(told) if from == 0 => sums = Some(told),
+					message => network.members[to].take(from, message).unwrap(),
+				}
+			}
+		}
+		if let Some(sums) = sums {
+			break sums;
+		}
+	};
+	let mut refused = |change: &dyn Fn(&mut Sums)| {
+		let mut changed = sums.clone();
+		change(&mut changed);
+		match network.members[1].take(0, Message::Sums(changed)) {
+			Err(Fault::Member { member: 0, what }) => what,
+			other => panic!("{other:?}"),
+		}
+	};
+	let resign = |sums: &mut Sums| sums.signature = Stamp(0).sign(Sums::statement(sums.step, &sums.squares, sums.loss));
+	let unsigned = "sent sums that it has not signed";
+	assert_eq!(refused(&|sums| sums.signature = [0; 64]), unsigned);
+	assert_eq!(refused(&|sums| sums.signature = Stamp(1).sign(Sums::statement(0, &sums.squares, sums.loss))), unsigned);
+	assert_eq!(refused(&|sums| sums.signature = Stamp(0).sign(Sums::statement(1, &sums.squares, sums.loss))), unsigned);
+	assert_eq!(refused(&|sums| sums.squares[0] += 1.0), unsigned);
+	assert_eq!(refused(&|sums| sums.loss = Some(0.5)), unsigned);
+	let other_form = "sent sums that are not in canonical form";
+	for bits in [0x8000_0000, 0xffc0_0000] {
+		let in_squares = |sums: &mut Sums| {
+			sums.squares[0] = f32::from_bits(bits);
+			resign(sums);
+		};
+		let in_loss = |sums: &mut Sums| {
+			sums.loss = Some(f32::from_bits(bits));
+			resign(sums);
+		};
+		assert_eq!([refused(&in_squares), refused(&in_loss)], [other_form; 2]);
+	}
+	network.members[1].take(0, Message::Sums(sums.clone())).unwrap();
+	assert!(network.members[1].take(0, Message::Sums(sums)).is_err());
 }

@@ -7,6 +7,7 @@ use neuroshard_graph::{
 	merkle::{merkle_root, Hash},
 	span::{gave, given, row_tiles, trained_units, Seam},
 };
+use neuroshard_kernels::num::canon;
 
 impl<S: Signer> Member<S> {
 	/// Does the next piece of work, if there is one: a backward pass of a micro-batch, else a forward pass, else what ends the step. Returns what is to be sent; `None`
@@ -120,8 +121,11 @@ impl<S: Signer> Member<S> {
 			let mut all = vec![0.0; self.trainer.sums()];
 			self.trainer.squares(&mut self.arena, &mut all);
 			let places = trained_units(&model, adapter, self.span());
-			let squares = places.into_iter().filter_map(|place| all.get(usize::try_from(place).ok()?).copied()).collect();
-			let sums = Sums { step: self.step, squares, loss: self.trainer.loss(&mut self.arena) };
+			let squares: Vec<f32> =
+				places.into_iter().filter_map(|place| all.get(usize::try_from(place).ok()?)).copied().map(canon).collect();
+			let loss = self.trainer.loss(&mut self.arena).map(canon);
+			let signature = self.signer.sign(Sums::statement(self.step, &squares, loss));
+			let sums = Sums { step: self.step, squares, loss, signature };
 			let others = (0..self.place.spans.len()).filter(|&member| member != own);
 			let out = others.map(|member| (member, Message::Sums(sums.clone()))).collect();
 			self.under.sums.insert(own, sums);
