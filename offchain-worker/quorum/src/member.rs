@@ -2,7 +2,10 @@
 
 mod step;
 
-use crate::message::{Message, Rows, Sums, Told};
+use crate::{
+	keep::{Keep, KeepError},
+	message::{Message, Rows, Sums, Told},
+};
 use neuroshard_compute::exec::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
 use neuroshard_graph::{
 	game::{Record, Signature},
@@ -59,8 +62,16 @@ pub enum JoinError {
 	Setup(#[from] SetupError),
 }
 
+impl Place {
+	/// Whether the member reads tokens: for the embedding, or for the targets of the loss.
+	pub fn reads_tokens(&self) -> bool {
+		let end = units(&self.model).saturating_sub(1);
+		self.spans.get(self.member).is_some_and(|span| span.has(&self.model, 0) || span.has(&self.model, end))
+	}
+}
+
 /// Why a step does not go on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
 	/// Somebody sent what it should not have.
 	#[error("member {member} {what}")]
@@ -73,6 +84,9 @@ pub enum Fault {
 	/// The step itself.
 	#[error(transparent)]
 	Step(#[from] StepError),
+	/// What the member needs to defend itself cannot be kept.
+	#[error(transparent)]
+	Keep(#[from] KeepError),
 }
 
 /// The step under way.
@@ -113,6 +127,8 @@ pub struct Member<S> {
 	/// Where each seam leads: who is given what passes there.
 	holders: BTreeMap<Seam, usize>,
 	outcome: Option<StepOutcome>,
+	/// Where it keeps what it needs to defend itself.
+	keep: Option<Keep>,
 }
 
 /// What is to be sent, and to whom.
@@ -162,7 +178,19 @@ impl<S: Signer> Member<S> {
 			base: own_base.unwrap_or_default(),
 			sums: Vec::new(),
 			outcome: None,
+			keep: None,
 		})
+	}
+
+	/// The same, which keeps what it needs to defend itself from the next interval on: without, it can lose a game by silence.
+	#[must_use]
+	pub fn with_keep(self, keep: Keep) -> Self {
+		Self { keep: Some(keep), ..self }
+	}
+
+	/// What it keeps.
+	pub fn keep(&mut self) -> Option<&mut Keep> {
+		self.keep.as_mut()
 	}
 
 	fn span(&self) -> Span {
@@ -179,9 +207,9 @@ impl<S: Signer> Member<S> {
 		self.place.train.adapter.is_some()
 	}
 
-	/// Whether it reads tokens: for the embedding, or for the targets of the loss.
+	/// Whether it [reads tokens](Place::reads_tokens).
 	pub fn reads_tokens(&self) -> bool {
-		self.has_end(self.place.member) || self.span().has(&self.place.model, 0)
+		self.place.reads_tokens()
 	}
 
 	/// Begins inner step `step` on a batch; who reads no tokens gives none.
@@ -194,8 +222,16 @@ impl<S: Signer> Member<S> {
 		let segments = self.trainer.segments().len();
 		self.under = Under { forward: vec![0; segments], backward: vec![0; segments], ..Under::default() };
 		(self.step, self.is_under_way, self.outcome) = (step, true, None);
-		if self.record.steps.is_empty() {
+		let begins = self.record.steps.is_empty();
+		if begins {
 			self.record.first = step;
+		}
+		if let Some(keep) = &mut self.keep {
+			if begins {
+				let state = self.trainer.state(&self.arena);
+				keep.begin(step, &state.each_ref().map(|vector| &**vector))?;
+			}
+			keep.step(step, tokens)?;
 		}
 		for (from, message) in core::mem::take(&mut self.early) {
 			self.take(from, message)?;
@@ -275,6 +311,9 @@ impl<S: Signer> Member<S> {
 		if !self.signer.has_signed(from, Rows::statement(rows.step, rows.micro, rows.seam, &tiles), &rows.signature) {
 			return Err(fault("sent rows that it has not signed"));
 		}
+		if let Some(keep) = &mut self.keep {
+			keep.rows(&rows)?;
+		}
 		let (next, hashes) = self.under.given.entry(rows.seam).or_default();
 		*next = next.saturating_add(1);
 		hashes.extend(tiles);
@@ -299,12 +338,18 @@ impl<S: Signer> Member<S> {
 
 	/// Ends the interval: what this member tells the leader about it, and bits of the sums of all units in each step as others have told them. The next step begins
 	/// another interval.
-	pub fn record(&mut self) -> (Told, Vec<Vec<u32>>) {
+	///
+	/// # Errors
+	/// [`Fault::Keep`]: what cannot be defended is not told.
+	pub fn record(&mut self) -> Result<(Told, Vec<Vec<u32>>), Fault> {
 		let mut record = core::mem::take(&mut self.record);
 		record.state = self.trainer.state_roots(&self.arena);
 		self.record = Record { before: record.after(), base: record.base, ..Record::default() };
 		let before = core::mem::replace(&mut self.before, record.state.clone());
 		let signature = self.signer.sign(record.statement());
-		(Told { record, before, base: self.base.clone(), signature }, core::mem::take(&mut self.sums))
+		if let Some(keep) = &self.keep {
+			keep.record(&record, &signature)?;
+		}
+		Ok((Told { record, before, base: self.base.clone(), signature }, core::mem::take(&mut self.sums)))
 	}
 }

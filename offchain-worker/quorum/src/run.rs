@@ -144,7 +144,7 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 		}
 		outcomes.extend(member.outcome());
 	}
-	let (told, sums) = member.record();
+	let (told, sums) = member.record()?;
 	let leader = match &mut task.role {
 		Role::Follows(leader) => {
 			mail.send(*leader, Message::Record(told.clone()))?;

@@ -134,6 +134,9 @@ impl<S: Signer> Member<S> {
 		if self.under.sums.len() < self.place.spans.len() {
 			return Ok(None);
 		}
+		if let Some(keep) = &self.keep {
+			keep.sums(self.step, &self.under.sums)?;
+		}
 		let mut all = vec![0.0; self.trainer.sums()];
 		let mut loss = f32::NAN;
 		for (member, sums) in &self.under.sums {

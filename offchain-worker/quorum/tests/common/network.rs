@@ -109,7 +109,7 @@ impl Network {
 	}
 
 	pub fn told(&mut self) -> (Vec<Told>, Vec<Vec<u32>>) {
-		let (told, mut sums): (Vec<_>, Vec<_>) = self.members.iter_mut().map(Member::record).unzip();
+		let (told, mut sums): (Vec<_>, Vec<_>) = self.members.iter_mut().map(|member| member.record().unwrap()).unzip();
 		(told, sums.remove(0))
 	}
 }
