@@ -60,6 +60,14 @@ pub enum JoinError {
 	/// The configuration.
 	#[error(transparent)]
 	Setup(#[from] SetupError),
+	/// Parameters, moments or the base of another span.
+	#[error("the member's span has {expected} numbers in a vector where {found} are given; load the vectors of its own span")]
+	Length {
+		/// Numbers that the span has.
+		expected: usize,
+		/// Numbers that are given.
+		found: usize,
+	},
 }
 
 impl Place {
@@ -84,6 +92,14 @@ pub enum Fault {
 	/// The step itself.
 	#[error(transparent)]
 	Step(#[from] StepError),
+	/// Another step than the one that follows the member's state.
+	#[error("inner step {asked} cannot begin where {next} is next or under way; begin the interval again from a state that is kept")]
+	Order {
+		/// The step that is next, or under way.
+		next: u32,
+		/// The step that was asked for.
+		asked: u32,
+	},
 	/// What the member needs to defend itself cannot be kept.
 	#[error(transparent)]
 	Keep(#[from] KeepError),
@@ -135,14 +151,36 @@ pub struct Member<S> {
 pub type Out = Vec<(usize, Message)>;
 
 impl<S: Signer> Member<S> {
-	/// A member that begins with parameters of its span, moments of zero, and of an adapter its part of the base.
+	/// A member at the beginning of a round, with parameters of its span, moments of zero, and of an adapter its part of the base.
 	///
 	/// # Errors
 	/// [`JoinError`].
-	///
-	/// # Panics
-	/// If there are other numbers of them than [`neuroshard_graph::span::Held`] says.
 	pub fn new(place: Place, exec: Arc<Exec>, signer: S, theta: &[f32], base: Option<&[f32]>) -> Result<Self, JoinError> {
+		Self::begins(place, exec, signer, (0, theta, None), base)
+	}
+
+	/// A member that goes on from a state: parameters, first and second moments of its span after `steps` inner steps of the round, which begin an interval.
+	/// So all members can take an interval again, one of them replaced, from the last state that all have.
+	///
+	/// # Errors
+	/// [`JoinError`].
+	pub fn from_state(
+		place: Place,
+		exec: Arc<Exec>,
+		signer: S,
+		(steps, [theta, first, second]): (u32, [&[f32]; 3]),
+		base: Option<&[f32]>,
+	) -> Result<Self, JoinError> {
+		Self::begins(place, exec, signer, (steps, theta, Some([first, second])), base)
+	}
+
+	fn begins(
+		place: Place,
+		exec: Arc<Exec>,
+		signer: S,
+		(step, theta, moments): (u32, &[f32], Option<[&[f32]; 2]>),
+		base: Option<&[f32]>,
+	) -> Result<Self, JoinError> {
 		let Place { model, train, spans, member, micro_batch, flying, .. } = &place;
 		check_cut(model, spans)?;
 		if *flying == 0 {
@@ -150,15 +188,23 @@ impl<S: Signer> Member<S> {
 		}
 		let span = *spans.get(*member).ok_or(JoinError::Member(*member))?;
 		let trainer = SpanTrainer::new(exec, model, train, span, (*micro_batch, *flying))?;
+		let len = |vector: &[f32], expected: usize| match vector.len() {
+			found if found == expected => Ok(()),
+			found => Err(JoinError::Length { expected, found }),
+		};
+		len(base.unwrap_or_default(), trainer.base().map_or(0, |held| held.layout.len()))?;
 		let mut arena = Arena::new(trainer.arena_len());
-		trainer.set_vector(&mut arena, 0, theta);
 		trainer.reset_moments(&mut arena);
+		for (vector, values) in core::iter::once(theta).chain(moments.into_iter().flatten()).enumerate() {
+			len(values, trainer.held().layout.len())?;
+			trainer.set_vector(&mut arena, vector, values);
+		}
 		if let Some(base) = base {
 			trainer.set_base(&mut arena, base);
 		}
 		let own_base = trainer.base().zip(base).map(|(held, base)| held.roots(base, trainer.exec().threads()));
 		let before = trainer.state_roots(&arena);
-		let record = Record::new(0, &before, own_base.as_deref());
+		let record = Record::new(step, &before, own_base.as_deref());
 		let adapter = train.adapter.is_some();
 		let holders =
 			spans.iter().enumerate().flat_map(|(member, &span)| given(model, adapter, span).into_iter().map(move |seam| (seam, member)));
@@ -169,7 +215,7 @@ impl<S: Signer> Member<S> {
 			signer,
 			trainer,
 			arena,
-			step: 0,
+			step,
 			is_under_way: false,
 			under: Under::default(),
 			early: Vec::new(),
@@ -212,16 +258,19 @@ impl<S: Signer> Member<S> {
 		self.place.reads_tokens()
 	}
 
-	/// Begins inner step `step` on a batch; who reads no tokens gives none.
+	/// Begins inner step `step`, the one that is next, on a batch; who reads no tokens gives none.
 	///
 	/// # Errors
 	/// [`Fault`].
 	pub fn begin(&mut self, step: u32, tokens: &[u32]) -> Result<(), Fault> {
+		if self.is_under_way || step != self.step {
+			return Err(Fault::Order { next: self.step, asked: step });
+		}
 		let nothing = vec![0; if tokens.is_empty() { self.trainer.batch_tokens() } else { 0 }];
 		self.trainer.begin_step(&self.arena, if tokens.is_empty() { &nothing } else { tokens })?;
 		let segments = self.trainer.segments().len();
 		self.under = Under { forward: vec![0; segments], backward: vec![0; segments], ..Under::default() };
-		(self.step, self.is_under_way, self.outcome) = (step, true, None);
+		(self.is_under_way, self.outcome) = (true, None);
 		let begins = self.record.steps.is_empty();
 		if begins {
 			self.record.first = step;

@@ -68,10 +68,21 @@ impl Network {
 	}
 
 	/// Takes steps, with members and links chosen by `choose`, and each member beginning its next step as soon as it can.
-	pub fn run(&mut self, steps: Range<u32>, tokens: impl Fn(u32) -> Vec<u32>, mut choose: impl FnMut(usize) -> usize) {
+	pub fn run(&mut self, steps: Range<u32>, tokens: impl Fn(u32) -> Vec<u32>, choose: impl FnMut(usize) -> usize) {
+		assert!(self.run_until(usize::MAX, steps, tokens, choose));
+	}
+
+	/// The same, until each member has been chosen so many times. Whether all steps are then over.
+	pub fn run_until(
+		&mut self,
+		turns: usize,
+		steps: Range<u32>,
+		tokens: impl Fn(u32) -> Vec<u32>,
+		mut choose: impl FnMut(usize) -> usize,
+	) -> bool {
 		let count = self.members.len();
 		let mut next = vec![steps.start; count];
-		loop {
+		for _ in 0..turns {
 			let first = choose(count);
 			for member in (0..count).map(|offset| (first + offset) % count) {
 				if next[member] < steps.end && (next[member] == steps.start || self.members[member].outcome().is_some()) {
@@ -97,9 +108,10 @@ impl Network {
 			}
 			let over = next.iter().all(|&next| next == steps.end) && self.members.iter().all(|member| member.outcome().is_some());
 			if over && self.links.values().all(VecDeque::is_empty) {
-				return;
+				return true;
 			}
 		}
+		false
 	}
 
 	/// The same on the batches of [`tokens`], in one order; and what all members tell about it, with the sums that the first one was told.
