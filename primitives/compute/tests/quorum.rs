@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{adapter, lively_theta, small::muon_train, text::Text, tiny_model, tiny_train, Lcg};
+use common::{adapter, lively_theta, random_tokens, small::muon_train, text::Text, tiny_model, tiny_train, Lcg};
 use neuroshard_compute::{
 	exec::Exec,
 	player::{GaveStep, PlayError, Player, QuorumStory, SpanStory, Story},
@@ -136,16 +136,11 @@ impl World {
 		self.computed(first, state, None, tell)
 	}
 
-	fn computed(
-		&self,
-		first: u32,
-		state: &[Vec<f32>; 3],
-		mistake: Option<(usize, Mistake)>,
-		mut tell: impl FnMut(usize, &mut GaveStep),
-	) -> Option<Interval> {
+	/// The members before the interval that begins with step `first`.
+	fn quorum(&self, first: u32, state: &[Vec<f32>; 3], mistake: Option<(usize, Mistake)>) -> QuorumStory {
 		let exec = Arc::new(Exec::new(1).unwrap());
-		let held: Vec<_> = self.spans.iter().map(|&span| Held::new(&self.model, self.train.adapter, span).unwrap()).collect();
-		let member = |(number, (&span, held)): (usize, (&Span, &Held))| {
+		let member = |(number, &span): (usize, &Span)| {
+			let held = Held::new(&self.model, self.train.adapter, span).unwrap();
 			let own = state.each_ref().map(|vector| held.of(vector));
 			let of_base = Held::new(&self.model, None, span).unwrap();
 			let base = self.base.as_ref().map(|base| of_base.of(base));
@@ -155,8 +150,18 @@ impl World {
 				None => story,
 			}
 		};
-		let members = self.spans.iter().zip(&held).enumerate().map(member).collect();
-		let mut story = QuorumStory { members };
+		QuorumStory { members: self.spans.iter().enumerate().map(member).collect() }
+	}
+
+	fn computed(
+		&self,
+		first: u32,
+		state: &[Vec<f32>; 3],
+		mistake: Option<(usize, Mistake)>,
+		mut tell: impl FnMut(usize, &mut GaveStep),
+	) -> Option<Interval> {
+		let held: Vec<_> = self.spans.iter().map(|&span| Held::new(&self.model, self.train.adapter, span).unwrap()).collect();
+		let mut story = self.quorum(first, state, mistake);
 		let steps = self.train.commit_interval.min(self.train.inner_steps - first);
 		for step in first..first + steps {
 			let told = |member, gives: &mut GaveStep| {
@@ -476,4 +481,26 @@ fn a_member_that_tells_other_rows_than_it_computed_loses() {
 		assert_eq!(loser, Some(liar as u32), "seed {seed}: {end:?}");
 	}
 	assert!(told > 0);
+}
+
+#[test]
+fn members_give_the_same_bits_by_passes_in_memory_and_by_their_traces() {
+	// 256 sequences of 32 tokens come in two micro-batches.
+	for (seed, batch) in (0..12).map(|seed| (seed, 1)).chain([(1, 256), (2, 256)]) {
+		let mut world = World::new(seed);
+		world.train.batch = batch;
+		let tokens = random_tokens((batch * (world.train.seq_len + 1)) as usize, world.model.vocab, seed);
+		let state = world.before(0).0;
+		let records = |mistake: Option<(usize, Mistake)>| -> Vec<Record> {
+			let mut story = world.quorum(0, &state, mistake);
+			story.step(&tokens, |_, _| {}).unwrap();
+			story.members.iter_mut().map(|member| member.record().clone()).collect()
+		};
+		let in_memory = records(None);
+		for member in 0..world.spans.len() {
+			// It turns no bits over, but is traced.
+			let traced = Mistake { step: 0, stage: 0, output: 0, element: 0, mask: 0 };
+			assert_eq!(records(Some((member, traced))), in_memory, "seed {seed}, member {member}");
+		}
+	}
 }

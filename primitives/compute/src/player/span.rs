@@ -1,5 +1,7 @@
 //! Recomputing a member's part of an interval of inner steps, from what it was given.
 
+mod given;
+mod pass;
 mod quorum;
 
 use super::{first_difference, story::Traced, Job, PlayError, Story};
@@ -8,6 +10,8 @@ use crate::{
 	trace::{Mistake, Trace, TraceError},
 };
 use core::convert::Infallible;
+pub use given::{GaveStep, GivenStep, ReadGiven};
+use given::{SeekError, Steps};
 use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
 	game::{canonical, state_of, Contents, Record, SpanNodes, Stand, StepRecord},
@@ -16,75 +20,6 @@ use neuroshard_graph::{
 };
 pub use quorum::QuorumStory;
 use std::sync::Arc;
-
-/// What a member is given in an inner step.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct GivenStep {
-	/// The batch, each sequence with the token that follows it. Whoever has neither embedding nor end needs no right ones.
-	pub tokens: Vec<u32>,
-	/// Rows and gradients of the whole batch, in the order of [`given`].
-	pub rows: Vec<Vec<f32>>,
-	/// Sums of the squares of the gradients of all units.
-	pub sums: Vec<f32>,
-}
-
-/// What a member gives in an inner step, as far as others need it.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct GaveStep {
-	/// Rows and gradients of the whole batch, in the order of [`gave`].
-	pub rows: Vec<Vec<f32>>,
-	/// Sums of the squares of the gradients of its units that are trained.
-	pub squares: Vec<f32>,
-}
-
-/// Reads what a member was given in a step, counted from the interval's first: a large model's is not kept in memory.
-pub type ReadGiven<E> = Box<dyn FnMut(u32) -> Result<GivenStep, E> + Send>;
-
-/// What a member was given in the steps of an interval.
-enum Steps<E> {
-	Memory(Vec<Arc<GivenStep>>),
-	/// So many steps, which are read.
-	Kept(u32, ReadGiven<E>),
-}
-
-impl<E> Steps<E> {
-	/// `None` behind the last one.
-	fn get(&mut self, step: u32) -> Result<Option<Arc<GivenStep>>, E> {
-		match self {
-			Self::Memory(steps) => Ok(steps.get(step as usize).cloned()),
-			Self::Kept(count, read) if step < *count => read(step).map(|given| Some(Arc::new(given))),
-			Self::Kept(..) => Ok(None),
-		}
-	}
-
-	fn len(&self) -> u32 {
-		match self {
-			Self::Memory(steps) => u32::try_from(steps.len()).unwrap_or(u32::MAX),
-			Self::Kept(count, _) => *count,
-		}
-	}
-}
-
-/// Why the state after a step cannot be computed.
-enum SeekError<E> {
-	Trace(TraceError),
-	Source(E),
-}
-
-impl<E> From<TraceError> for SeekError<E> {
-	fn from(error: TraceError) -> Self {
-		Self::Trace(error)
-	}
-}
-
-impl<E> From<SeekError<E>> for PlayError<E> {
-	fn from(error: SeekError<E>) -> Self {
-		match error {
-			SeekError::Trace(error) => Self::Trace(error),
-			SeekError::Source(error) => Self::Source(error),
-		}
-	}
-}
 
 /// A member's part of an interval, which can be run again from its start.
 pub struct SpanStory<E = Infallible> {
@@ -105,6 +40,10 @@ pub struct SpanStory<E = Infallible> {
 	done: u32,
 	traced: Option<(u32, Traced)>,
 	mistake: Option<Mistake>,
+	/// The step, from 0 in the interval, behind which there is no state: its loss or norm is not finite.
+	diverged: Option<u32>,
+	/// Whether it goes on past such a step all the same.
+	goes_on: bool,
 	/// What it has signed.
 	record: Record,
 }
@@ -160,6 +99,8 @@ impl<E> SpanStory<E> {
 			done: 0,
 			traced: None,
 			mistake: None,
+			diverged: None,
+			goes_on: false,
 			record: Record::default(),
 		};
 		story.rewind();
@@ -170,6 +111,12 @@ impl<E> SpanStory<E> {
 	#[must_use]
 	pub fn with_mistake(self, mistake: Mistake) -> Self {
 		Self { mistake: Some(mistake), ..self }
+	}
+
+	/// The same, that goes on past a loss or norm that is not finite, as if there were none: what nobody may do.
+	#[must_use]
+	pub fn going_on(self) -> Self {
+		Self { goes_on: true, ..self }
 	}
 
 	/// What it holds.
@@ -214,46 +161,24 @@ impl<E> SpanStory<E> {
 		}
 		while self.done < steps {
 			let given = self.steps.get(self.done).map_err(SeekError::Source)?;
-			let Some(step) = given else { return Err(SeekError::Trace(StepError::Diverged.into())) };
-			let number = self.first.saturating_add(self.done);
-			if self.mistake.is_some_and(|mistake| mistake.step == number) {
+			let Some(step) = given.filter(|_| self.diverged != Some(self.done)) else {
+				return Err(SeekError::Trace(StepError::Diverged.into()));
+			};
+			if self.is_mistaken(self.done) {
 				let trace = self.of_step(self.done, &step)?;
 				let state = [0, 1, 2].map(|result| trace.result(result));
 				state.iter().enumerate().for_each(|(place, values)| self.trainer.set_vector(&mut self.arena, place, values));
+				self.done = self.done.saturating_add(1);
 			} else {
-				self.step(&step, number)?;
+				self.step(&step)?;
 			}
-			self.done = self.done.saturating_add(1);
 		}
 		Ok(())
 	}
 
-	/// One step without a mistake.
-	fn step(&mut self, step: &GivenStep, number: u32) -> Result<(), TraceError> {
-		self.trainer.begin_step(&self.arena, &step.tokens)?;
-		let segments = self.trainer.segments().len();
-		let mut whole = step.rows.iter();
-		let mut given = |is_given: bool| if is_given { whole.next() } else { None };
-		let rows: Vec<_> = (0..segments).map(|segment| given(self.trainer.segments()[segment].rows_in.is_some())).collect();
-		let gradients: Vec<_> = (0..segments).map(|segment| given(self.trainer.is_given_gradients(segment))).collect();
-		let part = self.trainer.micro_tokens() * self.model.dim as usize;
-		for micro in 0..self.trainer.micro_batches() {
-			let of = |whole: Option<&Vec<f32>>| {
-				let part = whole.and_then(|rows| rows.get(micro * part..(micro + 1) * part));
-				part.map(<[f32]>::to_vec).unwrap_or_default()
-			};
-			for (segment, rows) in rows.iter().enumerate() {
-				self.trainer.forward(&mut self.arena, segment, (micro, 0), &of(*rows));
-			}
-			for (segment, gradient) in gradients.iter().enumerate().rev() {
-				self.trainer.backward(&mut self.arena, segment, (micro, 0), &of(*gradient));
-			}
-		}
-		let mut own = vec![0.0; self.trainer.sums()];
-		self.trainer.squares(&mut self.arena, &mut own);
-		let index = u64::from(self.round) * u64::from(self.train.inner_steps) + u64::from(number);
-		self.trainer.end_step(&mut self.arena, (&step.sums, 0.0), index, u64::from(number) + 1)?;
-		Ok(())
+	/// Whether a mistake is made in step `step` of the interval.
+	fn is_mistaken(&self, step: u32) -> bool {
+		self.mistake.is_some_and(|mistake| mistake.step == self.first.saturating_add(step))
 	}
 
 	/// Roots over its subtrees of each vector of the state after `steps` steps.
@@ -332,19 +257,28 @@ impl SpanStory {
 	/// # Errors
 	/// [`TraceError`].
 	pub fn take(&mut self, given: GivenStep, gave: &GaveStep) -> Result<(), TraceError> {
+		self.note(given, gave);
+		self.catch_up()?;
+		self.record.state = self.trainer.state_roots(&self.arena);
+		Ok(())
+	}
+
+	/// Notes the next step in the record.
+	fn note(&mut self, given: GivenStep, gave: &GaveStep) {
 		let root = |rows: &Vec<f32>| merkle_root(&row_tiles(rows, self.model.dim as usize));
 		let roots = |all: &[Vec<f32>]| all.iter().map(root).collect();
 		self.record.steps.push(StepRecord::new(roots(&given.rows), roots(&gave.rows), &gave.squares, &given.sums));
 		if let Steps::Memory(steps) = &mut self.steps {
 			steps.push(Arc::new(given));
 		}
-		match self.seek(self.steps.len()) {
-			Ok(()) => {}
-			Err(SeekError::Trace(error)) => return Err(error),
-			Err(SeekError::Source(never)) => match never {},
-		}
-		self.record.state = self.trainer.state_roots(&self.arena);
-		Ok(())
+	}
+
+	/// Brings the arena to the state after all steps so far.
+	fn catch_up(&mut self) -> Result<(), TraceError> {
+		self.seek(self.steps.len()).map_err(|error| match error {
+			SeekError::Trace(error) => error,
+			SeekError::Source(never) => match never {},
+		})
 	}
 }
 

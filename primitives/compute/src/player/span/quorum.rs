@@ -9,6 +9,7 @@ use core::convert::Infallible;
 use neuroshard_graph::{
 	game::{Contents, Part, Records, SpanNodes, Stand},
 	merkle::Hash,
+	plan::Segment,
 	span::{gave, given, sums, trained_units, Seam},
 };
 use std::collections::BTreeMap;
@@ -21,47 +22,51 @@ pub struct QuorumStory {
 
 impl QuorumStory {
 	/// Takes the next inner step of all members on a batch: what each gives the others are given. `tell` may put other rows, gradients and sums in the place
-	/// of what a member gives.
+	/// of what a member gives; it is asked several times, with the rows that are known by then.
+	///
+	/// A member that makes a mistake in the step is traced for each seam; the others cost what training costs, and with micro-batches one more forward pass.
 	///
 	/// # Errors
-	/// [`TraceError`].
+	/// [`TraceError`]; after [`StepError::Diverged`] no further step is taken, and records that go on are false.
 	pub fn step(&mut self, tokens: &[u32], mut tell: impl FnMut(usize, &mut GaveStep)) -> Result<(), TraceError> {
 		let Some(first) = self.members.first() else { return Ok(()) };
 		let (model, adapter) = (first.model.clone(), first.train.adapter.is_some());
+		let rows = first.train.tokens_per_step() as usize * model.dim as usize;
 		let mut known = BTreeMap::<Seam, Vec<f32>>::new();
-		let mut gaves: Vec<GaveStep> = vec![GaveStep::default(); self.members.len()];
-		let order: Vec<Vec<Seam>> = self.members.iter().map(|member| given(&model, adapter, member.span)).collect();
 		let outs: Vec<Vec<Seam>> = self.members.iter().map(|member| gave(&model, adapter, member.span)).collect();
-		let rows_of = |seams: &[Seam], known: &BTreeMap<Seam, Vec<f32>>| -> Vec<Vec<f32>> {
-			seams.iter().map(|seam| known.get(seam).cloned().unwrap_or_default()).collect()
-		};
+		let mut gaves = Vec::new();
+		for (member, outs) in self.members.iter_mut().zip(&outs) {
+			member.catch_up()?;
+			member.begin(tokens)?;
+			let squares = vec![0.0; trained_units(&model, adapter, member.span).len()];
+			gaves.push(GaveStep { rows: vec![vec![0.0; rows]; outs.len()], squares });
+		}
 		// Forwards, then backwards: every seam once, by whoever gives it.
 		let units = model.layers.saturating_add(2);
 		let forwards = (1..units).map(Seam::Rows);
 		for seam in forwards.chain((1..units).rev().map(Seam::Gradient)) {
-			let Some(member) = outs.iter().position(|outs| outs.contains(&seam)) else { continue };
-			let step = GivenStep { tokens: tokens.to_vec(), rows: rows_of(&order[member], &known), sums: Vec::new() };
-			let mut gives = self.members[member].gives(&step)?;
-			tell(member, &mut gives);
-			let place = outs[member].iter().position(|out| *out == seam);
-			if let Some(rows) = place.and_then(|place| gives.rows.get(place)) {
-				known.insert(seam, rows.clone());
-			}
+			let given_by = outs.iter().enumerate().find_map(|(member, outs)| Some((member, outs.iter().position(|out| *out == seam)?)));
+			let Some((member, place)) = given_by else { continue };
+			self.members[member].gives_at(seam, place, tokens, (&known, &mut gaves[member]))?;
+			let mut told = gaves[member].clone();
+			tell(member, &mut told);
+			known.insert(seam, told.rows.swap_remove(place));
 		}
 		let mut all = vec![0.0; sums(&model, adapter) as usize];
-		for (member, gaves) in gaves.iter_mut().enumerate() {
-			let step = GivenStep { tokens: tokens.to_vec(), rows: rows_of(&order[member], &known), sums: Vec::new() };
-			*gaves = self.members[member].gives(&step)?;
-			tell(member, gaves);
-			for (unit, square) in trained_units(&model, adapter, self.members[member].span).into_iter().zip(&gaves.squares) {
+		for (member, gave) in gaves.iter_mut().enumerate() {
+			self.members[member].gives_sums(tokens, (&known, gave))?;
+			tell(member, gave);
+			for (unit, square) in trained_units(&model, adapter, self.members[member].span).into_iter().zip(&gave.squares) {
 				all[unit as usize] = *square;
 			}
 		}
-		for (member, gave) in gaves.iter().enumerate() {
-			let step = GivenStep { tokens: tokens.to_vec(), rows: rows_of(&order[member], &known), sums: all.clone() };
-			self.members[member].take(step, gave)?;
+		// All have said what is in their records before one of them finds that there is no state after the step.
+		for (member, gave) in self.members.iter_mut().zip(&gaves) {
+			let step = member.given_step(tokens, &known, all.clone());
+			member.note(step, gave);
 		}
-		Ok(())
+		let ends: Vec<_> = self.members.iter_mut().map(|member| member.end_noted(&all)).collect();
+		ends.into_iter().collect()
 	}
 
 	/// The first thing that a member says and that is not what this story gives: the member, the step, and which result; `None` for its state.
@@ -90,9 +95,82 @@ impl QuorumStory {
 				}
 			}
 		}
+		// Behind a loss or norm that is not finite there is no state.
+		if let Some(member) = self.members.iter().position(|story| story.diverged.is_some()) {
+			let last = posted.records.get(member)?.0.steps.len().checked_sub(1)?;
+			return Some((number(member)?, number(last)?, None));
+		}
 		let differs = |(member, story): (usize, &SpanStory)| Some(posted.records.get(member)?.0.state != story.record.state);
 		let member = self.members.iter().enumerate().position(|member| differs(member) == Some(true))?;
 		Some((number(member)?, number(steps.checked_sub(1)?)?, None))
+	}
+}
+
+impl SpanStory {
+	/// What it is given, as far as it is known.
+	fn given_step(&self, tokens: &[u32], known: &BTreeMap<Seam, Vec<f32>>, sums: Vec<f32>) -> GivenStep {
+		let seams = given(&self.model, self.train.adapter.is_some(), self.span).into_iter();
+		GivenStep { tokens: tokens.to_vec(), rows: seams.map(|seam| known.get(&seam).cloned().unwrap_or_default()).collect(), sums }
+	}
+
+	/// Writes what it gives at a seam, the one at `place` of those that it gives.
+	fn gives_at(
+		&mut self,
+		seam: Seam,
+		place: usize,
+		tokens: &[u32],
+		(known, gave): (&BTreeMap<Seam, Vec<f32>>, &mut GaveStep),
+	) -> Result<(), TraceError> {
+		if self.is_mistaken(self.done) {
+			*gave = self.gives(&self.given_step(tokens, known, Vec::new()))?;
+			return Ok(());
+		}
+		let is_at = |segment: &Segment| match seam {
+			Seam::Rows(unit) => segment.units.end == unit,
+			Seam::Gradient(unit) => segment.units.start == unit,
+		};
+		let Some(segment) = self.trainer.segments().iter().position(is_at) else { return Ok(()) };
+		let of = self.known_of(segment, known);
+		let rows = match seam {
+			Seam::Rows(_) => self.rows(segment, of.0),
+			Seam::Gradient(_) => self.gradient(segment, of),
+		};
+		gave.rows.get_mut(place).into_iter().for_each(|place| place.clone_from(&rows));
+		Ok(())
+	}
+
+	/// The rest of the passes, and what it says about its own units.
+	fn gives_sums(&mut self, tokens: &[u32], (known, gave): (&BTreeMap<Seam, Vec<f32>>, &mut GaveStep)) -> Result<(), TraceError> {
+		if self.is_mistaken(self.done) {
+			*gave = self.gives(&self.given_step(tokens, known, Vec::new()))?;
+			return Ok(());
+		}
+		for segment in 0..self.trainer.segments().len() {
+			// Nobody is given their gradients.
+			if self.trainer.segments()[segment].gradient_out.is_none() {
+				self.gradient(segment, self.known_of(segment, known));
+			}
+		}
+		gave.squares = self.squares();
+		Ok(())
+	}
+
+	/// Rows and gradient that a segment is given; none where it is given none.
+	fn known_of<'a>(&self, segment: usize, known: &'a BTreeMap<Seam, Vec<f32>>) -> (&'a [f32], &'a [f32]) {
+		let Segment { units, rows_in, gradient_in, .. } = &self.trainer.segments()[segment];
+		let of = |seam: Seam| known.get(&seam).map_or(&[][..], Vec::as_slice);
+		let rows = rows_in.map_or(&[][..], |_| of(Seam::Rows(units.start)));
+		(rows, gradient_in.map_or(&[][..], |_| of(Seam::Gradient(units.end))))
+	}
+
+	/// Ends a step that is noted already.
+	fn end_noted(&mut self, sums: &[f32]) -> Result<(), TraceError> {
+		match self.is_mistaken(self.done) {
+			true => self.catch_up()?,
+			false => self.end(sums)?,
+		}
+		self.record.state = self.trainer.state_roots(&self.arena);
+		Ok(())
 	}
 }
 
