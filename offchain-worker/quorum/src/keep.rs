@@ -70,8 +70,8 @@ impl KeepError {
 /// Keeps intervals in a directory of the member's own, until it is told to forget them.
 pub struct Keep {
 	folder: PathBuf,
-	/// Folder of the attempt under way.
-	attempt: PathBuf,
+	/// Folder of the attempt under way; without one nothing is kept.
+	attempt: Option<PathBuf>,
 	/// Of the step under way, what is being given.
 	files: BTreeMap<Seam, File>,
 }
@@ -123,10 +123,10 @@ impl Keep {
 	pub fn new(folder: impl Into<PathBuf>) -> Result<Self, KeepError> {
 		let folder = folder.into();
 		make(&folder)?;
-		Ok(Self { folder, attempt: PathBuf::new(), files: BTreeMap::new() })
+		Ok(Self { folder, attempt: None, files: BTreeMap::new() })
 	}
 
-	/// What is kept of attempts at the interval that begins with inner step `first`, the last attempt last. All but the last one have ended.
+	/// What is kept of attempts at the interval that begins with inner step `first`, the last attempt last. All that have ended are, and the last one.
 	///
 	/// # Errors
 	/// [`KeepError`].
@@ -182,12 +182,13 @@ impl Keep {
 			return Err(KeepError::Attempts(first));
 		}
 		let last = self.attempts()?.into_iter().filter(|&(of, _)| of == first).map(|(_, attempt)| attempt).max();
-		(self.attempt, self.files) = (self.path(first, last.map_or(0, |last| last.saturating_add(1))), BTreeMap::new());
-		make(&self.attempt)?;
+		let attempt = self.path(first, last.map_or(0, |last| last.saturating_add(1)));
+		make(&attempt)?;
 		for (vector, values) in state.iter().enumerate() {
-			let path = self.attempt.join(format!("start-{vector}"));
+			let path = attempt.join(format!("start-{vector}"));
 			write_numbers(&mut create(&path)?, &path, values.iter().map(|value| value.to_bits()))?;
 		}
+		(self.attempt, self.files) = (Some(attempt), BTreeMap::new());
 		// What was kept of the start stays until it is there again.
 		open.into_iter().try_for_each(|open| open.remove())
 	}
@@ -195,16 +196,15 @@ impl Keep {
 	/// Begins a step, on a batch if the member reads any.
 	pub(crate) fn step(&mut self, step: u32, tokens: &[u32]) -> Result<(), KeepError> {
 		self.files.clear();
-		if tokens.is_empty() {
-			return Ok(());
-		}
-		let path = step_path(&self.attempt, step, "tokens");
+		let Some(attempt) = self.attempt.as_ref().filter(|_| !tokens.is_empty()) else { return Ok(()) };
+		let path = step_path(attempt, step, "tokens");
 		write_numbers(&mut create(&path)?, &path, tokens.iter().copied())
 	}
 
 	/// Keeps rows that were given: the next ones of their seam.
 	pub(crate) fn rows(&mut self, rows: &Rows) -> Result<(), KeepError> {
-		let path = seam_path(&self.attempt, rows.step, rows.seam);
+		let Some(attempt) = &self.attempt else { return Ok(()) };
+		let path = seam_path(attempt, rows.step, rows.seam);
 		let file = match self.files.entry(rows.seam) {
 			std::collections::btree_map::Entry::Occupied(file) => file.into_mut(),
 			std::collections::btree_map::Entry::Vacant(place) => place.insert(create(&path)?),
@@ -215,13 +215,15 @@ impl Keep {
 
 	/// Keeps what all members have told.
 	pub(crate) fn sums(&self, step: u32, sums: &BTreeMap<usize, Sums>) -> Result<(), KeepError> {
-		let path = step_path(&self.attempt, step, "sums");
+		let Some(attempt) = &self.attempt else { return Ok(()) };
+		let path = step_path(attempt, step, "sums");
 		write(&mut create(&path)?, &path, &sums.values().collect::<Vec<_>>().encode())
 	}
 
 	/// Keeps what the member has signed: the attempt has ended.
-	pub(crate) fn record(&self, record: &Record, signature: &Signature) -> Result<(), KeepError> {
-		let path = self.attempt.join("record");
+	pub(crate) fn record(&mut self, record: &Record, signature: &Signature) -> Result<(), KeepError> {
+		let Some(attempt) = self.attempt.take() else { return Ok(()) };
+		let path = attempt.join("record");
 		write(&mut create(&path)?, &path, &(record, signature).encode())
 	}
 }

@@ -396,7 +396,7 @@ impl<S: Signer> Member<S> {
 		self.record = Record { before: record.after(), base: record.base, ..Record::default() };
 		let before = core::mem::replace(&mut self.before, record.state.clone());
 		let signature = self.signer.sign(record.statement());
-		if let Some(keep) = &self.keep {
+		if let Some(keep) = &mut self.keep {
 			keep.record(&record, &signature)?;
 		}
 		Ok((Told { record, before, base: self.base.clone(), signature }, core::mem::take(&mut self.sums)))

@@ -9,6 +9,7 @@ use neuroshard_graph::{
 use neuroshard_kernels::num::canon_bits;
 
 /// A message from one member to another.
+#[allow(clippy::large_enum_variant, reason = "few of them wait at a time, most with rows that are larger")]
 #[derive(Clone, PartialEq, Debug, Encode, Decode)]
 pub enum Message {
 	/// Rows of a micro-batch at a seam, or their gradients.

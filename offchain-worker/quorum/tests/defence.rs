@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 mod common;
-#[path = "../../../primitives/compute/tests/common/mod.rs"]
-mod compute;
 mod game;
 mod liar;
 
@@ -20,7 +18,7 @@ use neuroshard_graph::{
 	merkle::Hash,
 	span::{gave, given, Seam},
 };
-use neuroshard_quorum::{Keep, Led, Signer};
+use neuroshard_quorum::{DefenceError, Keep, Led, Signer};
 use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path};
 use tempfile::TempDir;
 
@@ -51,7 +49,7 @@ fn by_files<'a>(world: &'a World, folder: &'a Path, number: usize, led: &'a Led)
 	world.defends(led, move |member| {
 		let kept = Keep::new(folder.join(member.to_string())).unwrap().kept(first).unwrap().pop().unwrap();
 		assert_eq!(kept.record().unwrap(), led.records.records[member]);
-		kept.story(world.exec.clone(), &world.place(member), None).unwrap()
+		kept.story(world.exec.clone(), &world.place(member), world.base_of(member)).unwrap()
 	})
 }
 
@@ -68,7 +66,7 @@ fn a_member_that_is_challenged_falsely_wins_by_its_files_alone() {
 		let opened = open_work(&setting, &roots, Hash::default(), Doubt::Interval(number as u32)).unwrap();
 		let mut challenger = Player::new(setting, Side::Challenger, story, Some(&world.text));
 		let mut defender = by_files(&world, folder.path(), number, &led[number]);
-		let end = referee(&setting, opened, &mut defender, &mut game::plays(&mut challenger));
+		let end = referee(&setting, opened, &mut defender, &mut game::honest(&mut challenger));
 		assert!(matches!(end, End::Ruled(Ruling::Unfounded, _) | End::Silent(Side::Challenger, _)), "seed {seed}: {end:?}");
 		*ends.entry(matches!(end, End::Ruled(..))).or_insert(0) += 1;
 	}
@@ -80,6 +78,9 @@ fn a_member_that_lied_to_a_quorum_loses_and_the_others_do_not() {
 	let (mut lost, mut harmless) = (0, 0);
 	for seed in 0..game::games() {
 		let world = World::new(seed);
+		if world.base.is_some() {
+			continue;
+		}
 		let mistake = world.drawn(0, seed);
 		// What it tells is a number like any other.
 		let mistake = (mistake.0, neuroshard_compute::trace::Mistake { mask: 1 << (seed % 23), ..mistake.1 });
@@ -96,7 +97,7 @@ fn a_member_that_lied_to_a_quorum_loses_and_the_others_do_not() {
 			assert_eq!(member, mistake.0, "seed {seed}: {:?}", mistake.1);
 			story.take().unwrap()
 		});
-		let end = referee(&setting, opened, &mut defender, &mut game::plays(&mut challenger));
+		let end = referee(&setting, opened, &mut defender, &mut game::honest(&mut challenger));
 		match end {
 			End::Ruled(Ruling::Fraud, Some(member)) if member as usize == mistake.0 => lost += 1,
 			// Nothing is computed from the loss, and some bits are rounded away.
@@ -235,5 +236,19 @@ fn a_file_that_is_cut_off_is_an_error_and_no_defence() {
 		assert!(is_lost(), "{name}");
 		std::fs::write(&path, bytes).unwrap();
 		assert!(!is_lost(), "{name}");
+	}
+}
+
+#[test]
+fn the_base_of_an_adapter_is_the_members_to_bring_and_no_other_vector_is_taken_for_it() {
+	for (seed, is_beside) in [(3, true), (4, false)] {
+		let (world, folder) = (World::new(seed), TempDir::new().unwrap());
+		worked(&world, folder.path());
+		let kept = Keep::new(folder.path().join("0")).unwrap().kept(0).unwrap().remove(0);
+		let story = |base| kept.story(world.exec.clone(), &world.place(0), base).map(drop);
+		let expected = world.base_of(0).map_or(0, |base| base.len());
+		assert_eq!((world.base.is_some(), story(world.base_of(0))), (is_beside, Ok(())));
+		assert_eq!(story(Some(vec![0.0; expected + 1])), Err(DefenceError::Base { expected, found: expected + 1 }));
+		assert_eq!(story(None).is_ok(), !is_beside);
 	}
 }

@@ -9,10 +9,13 @@ use common::{
 	Stamp,
 };
 use neuroshard_graph::{
+	commit::tensors_root,
+	config::{Adapter, Projections},
 	cover::merge,
 	game::sums_hash,
+	init::theta_0,
 	span::{trained_units, Held},
-	ModelConfig, TrainConfig,
+	ModelConfig, ParamLayout, TrainConfig, F32,
 };
 use neuroshard_quorum::{Fault, LeadError, Leader, Place, Signer, Start, Told};
 
@@ -175,4 +178,25 @@ fn who_begins_with_another_state_is_named_by_a_leader_that_knows_the_parts_of_th
 	let lists: Vec<_> = covers.iter().zip(&second.records.before).map(|(cover, lists)| (cover, lists[0].as_slice())).collect();
 	let neuroshard_graph::game::Contents::State([params, ..]) = second.records.contents else { panic!("a state") };
 	assert_eq!(merge(held[0].all_tiles, &lists), Some(params));
+}
+
+#[test]
+fn of_an_adapter_the_base_that_members_have_is_the_one_that_it_is_beside() {
+	let place = setting();
+	let base = theta(&place);
+	let root = tensors_root(&ParamLayout::new(&place.model).unwrap(), &base, 1);
+	let adapter = Adapter { base: root, rank: 8, alpha: F32::new(1.0), projections: Projections::ALL };
+	let place = Place { train: TrainConfig { adapter: Some(adapter), ..place.train.clone() }, ..place };
+	let theta = theta_0(&place.model, &ParamLayout::trained(&place.model, &place.train).unwrap(), &[5; 32]);
+	let told = |base: &[f32]| Network::beside(&place, &theta, Some(base)).interval(&place, 0..2);
+	let after = led(&mut leader(&place, &theta), 0..2, told(&base));
+	assert!(after.records.before.iter().all(|lists| lists.len() == 2));
+
+	let mut other = base.clone();
+	other[3] += 1.0;
+	let (told, sums) = told(&other);
+	let mut leads = leader(&place, &theta);
+	leads.begin(0..2).unwrap();
+	told.into_iter().enumerate().for_each(|(member, told)| leads.take(&Stamp(0), member, told).unwrap());
+	assert_eq!(leads.check(&Stamp(0), &sums), Err(LeadError::Start(vec![0, 1, 2])));
 }

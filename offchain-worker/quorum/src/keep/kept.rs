@@ -37,6 +37,14 @@ pub enum DefenceError {
 	/// The place has no span in the quorum.
 	#[error("the quorum has no member number {0}, or its span is of another model")]
 	Place(usize),
+	/// The base of an adapter is not given, or that of another span.
+	#[error("the member's span has {expected} numbers of the model that the adapter is beside where {found} are given; load its part of the base")]
+	Base {
+		/// Numbers that the span has; none without an adapter.
+		expected: usize,
+		/// Numbers that are given.
+		found: usize,
+	},
 }
 
 /// What was kept of an attempt at an interval.
@@ -195,6 +203,12 @@ impl Kept {
 	/// [`DefenceError`].
 	pub fn story(&self, exec: Arc<Exec>, place: &Place, base: Option<Vec<f32>>) -> Result<SpanStory<KeepError>, DefenceError> {
 		let (record, _) = self.record()?;
+		let beside =
+			place.train.adapter.map(|_| Held::new(&place.model, None, span(place)?).map_err(|_| DefenceError::Place(place.member)));
+		let (expected, found) = (beside.transpose()?.map_or(0, |held| held.layout.len()), base.as_ref().map_or(0, Vec::len));
+		if expected != found {
+			return Err(DefenceError::Base { expected, found });
+		}
 		let (kept, of, first) = (self.clone(), place.clone(), record.first);
 		let read = move |step: u32| kept.given(&of, first.saturating_add(step));
 		let start = (self.start(place)?, base);

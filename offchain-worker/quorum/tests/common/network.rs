@@ -34,9 +34,19 @@ pub fn theta(place: &Place) -> Vec<f32> {
 	theta_0(&place.model, &ParamLayout::new(&place.model).unwrap(), &[5; 32])
 }
 
+/// What a member has of a trained vector.
+pub fn own(place: &Place, member: usize, whole: &[f32]) -> Vec<f32> {
+	Held::new(&place.model, place.train.adapter, place.spans[member]).unwrap().of(whole)
+}
+
+/// What a member has of the model that an adapter is beside.
+pub fn own_base(place: &Place, member: usize, base: &[f32]) -> Vec<f32> {
+	Held::new(&place.model, None, place.spans[member]).unwrap().of(base)
+}
+
 /// The checkpoint of these parameters: roots of parameters and momentum, and its own.
 pub fn checkpoint(place: &Place, theta: &[f32]) -> ([Hash; 2], Hash) {
-	let layout = ParamLayout::new(&place.model).unwrap();
+	let layout = ParamLayout::trained(&place.model, &place.train).unwrap();
 	let [params, momentum] = [theta, &vec![0.0; layout.len()]].map(|vector| tensors_root(&layout, vector, 1));
 	([params, momentum], checkpoint_root(&params, &momentum, 0, 0))
 }
@@ -55,10 +65,15 @@ pub fn first(_: usize) -> usize {
 impl Network {
 	/// At the beginning of a round that starts from `theta`.
 	pub fn new(place: &Place, theta: &[f32]) -> Self {
+		Self::beside(place, theta, None)
+	}
+
+	/// The same, of an adapter beside a base.
+	pub fn beside(place: &Place, theta: &[f32], base: Option<&[f32]>) -> Self {
 		let member = |number: usize| {
-			let own = Held::new(&place.model, None, place.spans[number]).unwrap().of(theta);
+			let (own, base) = (own(place, number, theta), base.map(|base| own_base(place, number, base)));
 			let place = Place { member: number, ..place.clone() };
-			Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap()
+			Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, base.as_deref()).unwrap()
 		};
 		Self::of((0..place.spans.len()).map(member).collect())
 	}

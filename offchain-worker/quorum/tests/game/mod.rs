@@ -1,33 +1,33 @@
 //! A round that a quorum works on, and games about it.
 
-use crate::{
-	common::{
-		network::{self, Network},
-		Stamp,
-	},
-	compute::{lively_theta, text::Text, tiny_model, tiny_train, Lcg},
+#[path = "../../../../primitives/compute/tests/common/mod.rs"]
+pub mod common;
+#[path = "../../../../primitives/compute/tests/quorum/world.rs"]
+mod world;
+
+use crate::common::{
+	network::{self, Network},
+	Stamp,
 };
+use common::{adapter, lively_theta, text::Text, tiny_model, tiny_train, Lcg};
 use neuroshard_compute::{
 	exec::Exec,
-	player::{PlayError, Player, QuorumStory, SpanStory, Story},
+	player::{Player, QuorumStory, SpanStory},
 	trace::Mistake,
 };
 use neuroshard_graph::{
+	commit::tensors_root,
 	config::Family,
 	corpus::Window,
-	game::{Move, Outcome, Position, Quorum, Ruling, Setting, Side, Signature, Subject},
+	game::{Move, Quorum, Setting, Side, Signature, Subject},
 	merkle::Hash,
 	plan::Plan,
 	span::{units, Held, Span},
-	ModelConfig, ParamLayout, TrainConfig,
+	ModelConfig, ParamLayout, Projections, TrainConfig,
 };
 use neuroshard_quorum::{Leader, Led, Place, Signer};
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
-
-/// Games of each kind.
-pub fn games() -> u64 {
-	std::env::var("NEUROSHARD_GAMES").ok().and_then(|count| count.parse().ok()).unwrap_or(40)
-}
+pub use world::{games, honest, referee, End, Strategy};
 
 pub fn signed(member: u32, statement: Hash, signature: &Signature) -> bool {
 	Stamp(0).has_signed(member as usize, statement, signature)
@@ -44,6 +44,8 @@ pub struct World {
 	pub micro_batch: u32,
 	pub text: Text,
 	pub theta: Vec<f32>,
+	/// Of an adapter.
+	pub base: Option<Vec<f32>>,
 	pub exec: Arc<Exec>,
 }
 
@@ -64,6 +66,9 @@ impl World {
 			..tiny_model()
 		};
 		let train = TrainConfig { batch: 2, inner_steps: 4, commit_interval: 1 + below(3), ..tiny_train() };
+		let base = (seed % 4 == 3).then(|| lively_theta(&ParamLayout::new(&model).unwrap(), seed + 9));
+		let root = base.as_ref().map(|base| tensors_root(&ParamLayout::new(&model).unwrap(), base, 1));
+		let train = TrainConfig { adapter: root.map(|root| adapter(root, 8, Projections::ALL)), ..train };
 		let theta = lively_theta(&ParamLayout::trained(&model, &train).unwrap(), seed);
 		let all = units(&model);
 		let mut ends: Vec<u32> = (if model.tied { 2 } else { 1 }..all).collect();
@@ -75,7 +80,7 @@ impl World {
 		let counts: Vec<u32> = bounds.windows(2).map(|pair| pair[1] - pair[0]).collect();
 		let spans = neuroshard_graph::span::cut(&model, &counts).unwrap();
 		let text = Text::random(3, 6_000, model.vocab, 3);
-		Self { micro_batch: 1 + below(2), model, train, spans, text, theta, exec: Arc::new(Exec::new(1).unwrap()) }
+		Self { micro_batch: 1 + below(2), model, train, spans, text, theta, base, exec: Arc::new(Exec::new(1).unwrap()) }
 	}
 
 	pub fn place(&self, member: usize) -> Place {
@@ -84,7 +89,12 @@ impl World {
 	}
 
 	pub fn network(&self) -> Network {
-		Network::new(&self.place(0), &self.theta)
+		Network::beside(&self.place(0), &self.theta, self.base.as_deref())
+	}
+
+	/// A member's part of the base.
+	pub fn base_of(&self, member: usize) -> Option<Vec<f32>> {
+		self.base.as_ref().map(|base| network::own_base(&self.place(0), member, base))
 	}
 
 	pub fn leader(&self) -> Leader {
@@ -110,9 +120,9 @@ impl World {
 
 	/// A member's part of an interval that begins with a state of whole vectors.
 	pub fn part(&self, member: usize, first: u32, state: &[Vec<f32>; 3]) -> SpanStory {
-		let held = Held::new(&self.model, None, self.spans[member]).unwrap();
-		let own = state.each_ref().map(|vector| held.of(vector));
-		SpanStory::new(self.exec.clone(), (&self.model, &self.train, self.spans[member]), (0, first), own, None).unwrap()
+		let own = state.each_ref().map(|vector| network::own(&self.place(0), member, vector));
+		let of = (&self.model, &self.train, self.spans[member]);
+		SpanStory::new(self.exec.clone(), of, (0, first), own, self.base_of(member)).unwrap()
 	}
 
 	/// The state that the round begins with.
@@ -140,7 +150,7 @@ impl World {
 				return Some(story);
 			}
 			for (member, &span) in story.members.iter().zip(&self.spans) {
-				let held = Held::new(&self.model, None, span).unwrap();
+				let held = Held::new(&self.model, self.train.adapter, span).unwrap();
 				state.iter_mut().zip(member.state()).for_each(|(whole, own)| held.write(&own, whole));
 			}
 		}
@@ -172,54 +182,7 @@ impl World {
 			let player = players
 				.entry(member)
 				.or_insert_with(|| Player::new(self.setting(&signed), Side::Defender, story(member as usize), Some(&self.text)));
-			play(player, position, defence)
+			honest(player)(position, defence)
 		})
 	}
-}
-
-/// How a game ended: the ruling, or whose turn it was when no legal move came; and who defended then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-	Ruled(Ruling, Option<u32>),
-	Silent(Side, Option<u32>),
-}
-
-pub type Strategy<'a> = dyn FnMut(&Position, &[Move]) -> Option<Move> + 'a;
-
-fn play<S: Story>(player: &mut Player<'_, S>, position: &Position, defence: &[Move]) -> Option<Move>
-where
-	S::Error: std::fmt::Debug,
-{
-	match player.play(position, defence) {
-		Ok(action) => Some(action),
-		Err(PlayError::Nothing) => None,
-		Err(error) => panic!("a player is at a loss: {error:?}"),
-	}
-}
-
-pub fn plays<'a, 'b>(player: &'a mut Player<'b, QuorumStory>) -> impl FnMut(&Position, &[Move]) -> Option<Move> + use<'a, 'b> {
-	move |position, defence| play(player, position, defence)
-}
-
-pub fn referee(setting: &Setting, first: Position, defender: &mut Strategy, challenger: &mut Strategy) -> End {
-	let (mut position, mut defence) = (first, Vec::new());
-	for _ in 0..16 {
-		let turn = position.turn();
-		let action = match turn {
-			Side::Defender => defender(&position, &defence),
-			Side::Challenger => challenger(&position, &defence),
-		};
-		let Some(action) = action else { return End::Silent(turn, position.member()) };
-		match position.play(setting, &action) {
-			Err(_) => return End::Silent(turn, position.member()),
-			Ok(Outcome::Decided(ruling)) => return End::Ruled(ruling, position.member()),
-			Ok(Outcome::Next(next)) => {
-				if turn == Side::Defender {
-					defence.push(action);
-				}
-				position = next;
-			}
-		}
-	}
-	panic!("a game goes on and on");
 }
