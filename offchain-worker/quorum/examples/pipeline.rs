@@ -12,6 +12,7 @@ mod common;
 use common::{connection, tokens, Stamp};
 use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
 use neuroshard_graph::{
+	commit::{checkpoint_root, tensors_root},
 	init::theta_0,
 	span::{cut, units, Held},
 	ModelConfig, ParamLayout, TrainConfig,
@@ -19,7 +20,7 @@ use neuroshard_graph::{
 use neuroshard_quorum::{
 	link::{longest, read, write},
 	run::room,
-	work, Mail, Member, Message, Place, Task,
+	work, Leader, Mail, Member, Message, Place, Role, Start, Task,
 };
 use std::{
 	collections::BTreeMap,
@@ -148,9 +149,14 @@ fn main() {
 			std::thread::spawn(move || {
 				let own = Held::new(&model, None, spans[number]).unwrap().of(&theta);
 				let place = Place { model: model.clone(), train: train.clone(), spans, member: number, micro_batch: 1, flying, round: 0 };
+				let layout = ParamLayout::new(&model).unwrap();
+				let [params, momentum] = [&theta, &vec![0.0; layout.len()]].map(|vector| tensors_root(&layout, vector, 1));
+				let start = Start::Checkpoint { root: checkpoint_root(&params, &momentum, 0, 0), momentum };
+				let mut leader = Leader::new(&place, start).unwrap();
+				let role = if number == 0 { Role::Leads(&mut leader) } else { Role::Follows(0) };
 				let mut member = Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap();
 				let mut batch = |step| Ok(tokens(&train, model.vocab, step));
-				let mut task = Task { steps: 0..train.inner_steps, tokens: &mut batch, leader: 0, patience: Duration::from_secs(600) };
+				let mut task = Task { steps: 0..train.inner_steps, tokens: &mut batch, role, patience: Duration::from_secs(600) };
 				let begun = Instant::now();
 				work(&mut member, &mut mail, &mut task).unwrap();
 				(begun.elapsed().as_secs_f64(), mail.waited().as_secs_f64())

@@ -1,17 +1,20 @@
 //! A member of a quorum.
 
-use crate::message::{Message, Rows, Sums};
+mod step;
+
+use crate::{
+	keep::{Keep, KeepError},
+	message::{Message, Rows, Sums, Told},
+};
 use neuroshard_compute::exec::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
 use neuroshard_graph::{
-	game::{Record, Signature, StepRecord},
-	merkle::{merkle_root, Hash},
-	span::{check_cut, gave, given, row_tiles, trained_units, units, CutError, Seam, Span},
+	game::{Record, Signature},
+	merkle::Hash,
+	span::{check_cut, gave, given, trained_units, units, CutError, Seam, Span},
 	ModelConfig, TrainConfig,
 };
-use neuroshard_kernels::num::canon_bits;
 use std::{
 	collections::{BTreeMap, VecDeque},
-	ops::Range,
 	sync::Arc,
 };
 
@@ -57,10 +60,26 @@ pub enum JoinError {
 	/// The configuration.
 	#[error(transparent)]
 	Setup(#[from] SetupError),
+	/// Parameters, moments or the base of another span.
+	#[error("the member's span has {expected} numbers in a vector where {found} are given; load the vectors of its own span")]
+	Length {
+		/// Numbers that the span has.
+		expected: usize,
+		/// Numbers that are given.
+		found: usize,
+	},
+}
+
+impl Place {
+	/// Whether the member reads tokens: for the embedding, or for the targets of the loss.
+	pub fn reads_tokens(&self) -> bool {
+		let end = units(&self.model).saturating_sub(1);
+		self.spans.get(self.member).is_some_and(|span| span.has(&self.model, 0) || span.has(&self.model, end))
+	}
 }
 
 /// Why a step does not go on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
 	/// Somebody sent what it should not have.
 	#[error("member {member} {what}")]
@@ -73,6 +92,17 @@ pub enum Fault {
 	/// The step itself.
 	#[error(transparent)]
 	Step(#[from] StepError),
+	/// Another step than the one that follows the member's state.
+	#[error("inner step {asked} cannot begin where {next} is next or under way; begin the interval again from a state that is kept")]
+	Order {
+		/// The step that is next, or under way.
+		next: u32,
+		/// The step that was asked for.
+		asked: u32,
+	},
+	/// What the member needs to defend itself cannot be kept.
+	#[error(transparent)]
+	Keep(#[from] KeepError),
 }
 
 /// The step under way.
@@ -104,25 +134,53 @@ pub struct Member<S> {
 	under: Under,
 	/// What has come for the next step already.
 	early: Vec<(usize, Message)>,
-	/// What it says about the interval so far.
+	/// What it says about the interval so far, and what it tells the leader of the state before.
 	record: Record,
+	before: [Vec<Hash>; 3],
+	base: Vec<Hash>,
+	/// Bits of the sums of all units in each step of the interval, as they were told.
+	sums: Vec<Vec<u32>>,
 	/// Where each seam leads: who is given what passes there.
 	holders: BTreeMap<Seam, usize>,
 	outcome: Option<StepOutcome>,
+	/// Where it keeps what it needs to defend itself.
+	keep: Option<Keep>,
 }
 
 /// What is to be sent, and to whom.
 pub type Out = Vec<(usize, Message)>;
 
 impl<S: Signer> Member<S> {
-	/// A member that begins with parameters of its span, moments of zero, and of an adapter its part of the base.
+	/// A member at the beginning of a round, with parameters of its span, moments of zero, and of an adapter its part of the base.
 	///
 	/// # Errors
 	/// [`JoinError`].
-	///
-	/// # Panics
-	/// If there are other numbers of them than [`neuroshard_graph::span::Held`] says.
 	pub fn new(place: Place, exec: Arc<Exec>, signer: S, theta: &[f32], base: Option<&[f32]>) -> Result<Self, JoinError> {
+		Self::begins(place, exec, signer, (0, theta, None), base)
+	}
+
+	/// A member that goes on from a state: parameters, first and second moments of its span after `steps` inner steps of the round, which begin an interval.
+	/// So all members can take an interval again, one of them replaced, from the last state that all have.
+	///
+	/// # Errors
+	/// [`JoinError`].
+	pub fn from_state(
+		place: Place,
+		exec: Arc<Exec>,
+		signer: S,
+		(steps, [theta, first, second]): (u32, [&[f32]; 3]),
+		base: Option<&[f32]>,
+	) -> Result<Self, JoinError> {
+		Self::begins(place, exec, signer, (steps, theta, Some([first, second])), base)
+	}
+
+	fn begins(
+		place: Place,
+		exec: Arc<Exec>,
+		signer: S,
+		(step, theta, moments): (u32, &[f32], Option<[&[f32]; 2]>),
+		base: Option<&[f32]>,
+	) -> Result<Self, JoinError> {
 		let Place { model, train, spans, member, micro_batch, flying, .. } = &place;
 		check_cut(model, spans)?;
 		if *flying == 0 {
@@ -130,14 +188,23 @@ impl<S: Signer> Member<S> {
 		}
 		let span = *spans.get(*member).ok_or(JoinError::Member(*member))?;
 		let trainer = SpanTrainer::new(exec, model, train, span, (*micro_batch, *flying))?;
+		let len = |vector: &[f32], expected: usize| match vector.len() {
+			found if found == expected => Ok(()),
+			found => Err(JoinError::Length { expected, found }),
+		};
+		len(base.unwrap_or_default(), trainer.base().map_or(0, |held| held.layout.len()))?;
 		let mut arena = Arena::new(trainer.arena_len());
-		trainer.set_vector(&mut arena, 0, theta);
 		trainer.reset_moments(&mut arena);
+		for (vector, values) in core::iter::once(theta).chain(moments.into_iter().flatten()).enumerate() {
+			len(values, trainer.held().layout.len())?;
+			trainer.set_vector(&mut arena, vector, values);
+		}
 		if let Some(base) = base {
 			trainer.set_base(&mut arena, base);
 		}
-		let own_base = trainer.base().zip(base).map(|(held, base)| held.roots(base, 1));
-		let record = Record::new(0, &trainer.state_roots(&arena), own_base.as_deref());
+		let own_base = trainer.base().zip(base).map(|(held, base)| held.roots(base, trainer.exec().threads()));
+		let before = trainer.state_roots(&arena);
+		let record = Record::new(step, &before, own_base.as_deref());
 		let adapter = train.adapter.is_some();
 		let holders =
 			spans.iter().enumerate().flat_map(|(member, &span)| given(model, adapter, span).into_iter().map(move |seam| (seam, member)));
@@ -148,13 +215,28 @@ impl<S: Signer> Member<S> {
 			signer,
 			trainer,
 			arena,
-			step: 0,
+			step,
 			is_under_way: false,
 			under: Under::default(),
 			early: Vec::new(),
 			record,
+			before,
+			base: own_base.unwrap_or_default(),
+			sums: Vec::new(),
 			outcome: None,
+			keep: None,
 		})
+	}
+
+	/// The same, which keeps what it needs to defend itself from the next interval on: without, it can lose a game by silence.
+	#[must_use]
+	pub fn with_keep(self, keep: Keep) -> Self {
+		Self { keep: Some(keep), ..self }
+	}
+
+	/// What it keeps.
+	pub fn keep(&mut self) -> Option<&mut Keep> {
+		self.keep.as_mut()
 	}
 
 	fn span(&self) -> Span {
@@ -171,23 +253,34 @@ impl<S: Signer> Member<S> {
 		self.place.train.adapter.is_some()
 	}
 
-	/// Whether it reads tokens: for the embedding, or for the targets of the loss.
+	/// Whether it [reads tokens](Place::reads_tokens).
 	pub fn reads_tokens(&self) -> bool {
-		self.has_end(self.place.member) || self.span().has(&self.place.model, 0)
+		self.place.reads_tokens()
 	}
 
-	/// Begins inner step `step` on a batch; who reads no tokens gives none.
+	/// Begins inner step `step`, the one that is next, on a batch; who reads no tokens gives none.
 	///
 	/// # Errors
 	/// [`Fault`].
 	pub fn begin(&mut self, step: u32, tokens: &[u32]) -> Result<(), Fault> {
+		if self.is_under_way || step != self.step {
+			return Err(Fault::Order { next: self.step, asked: step });
+		}
 		let nothing = vec![0; if tokens.is_empty() { self.trainer.batch_tokens() } else { 0 }];
 		self.trainer.begin_step(&self.arena, if tokens.is_empty() { &nothing } else { tokens })?;
 		let segments = self.trainer.segments().len();
 		self.under = Under { forward: vec![0; segments], backward: vec![0; segments], ..Under::default() };
-		(self.step, self.is_under_way, self.outcome) = (step, true, None);
-		if self.record.steps.is_empty() {
+		(self.is_under_way, self.outcome) = (true, None);
+		let begins = self.record.steps.is_empty();
+		if begins {
 			self.record.first = step;
+		}
+		if let Some(keep) = &mut self.keep {
+			if begins {
+				let state = self.trainer.state(&self.arena);
+				keep.begin(step, &state.each_ref().map(|vector| &**vector))?;
+			}
+			keep.step(step, tokens)?;
 		}
 		for (from, message) in core::mem::take(&mut self.early) {
 			self.take(from, message)?;
@@ -208,7 +301,7 @@ impl<S: Signer> Member<S> {
 		let fault = |what| Fault::Member { member: from, what };
 		let step = match &message {
 			Message::Rows(Rows { step, .. }) | Message::Sums(Sums { step, .. }) => *step,
-			Message::Record { .. } => return Err(fault("sent a record to one that does not lead")),
+			Message::Record(_) => return Err(fault("sent a record to one that does not lead")),
 		};
 		if step == self.step.wrapping_add(1) || (!self.is_under_way && step == self.step) {
 			// No more than what a step has of each member: rows and gradients of two seams, and sums.
@@ -216,7 +309,7 @@ impl<S: Signer> Member<S> {
 			let fits = match &message {
 				Message::Rows(rows) => rows.numbers.len() == self.width.saturating_mul(self.trainer.micro_tokens()),
 				Message::Sums(sums) => sums.squares.len() <= self.trainer.sums(),
-				Message::Record { .. } => false,
+				Message::Record(_) => false,
 			};
 			if !fits || self.early.iter().filter(|(sender, _)| *sender == from).count() >= most {
 				return Err(fault("sent more than a step has"));
@@ -235,16 +328,19 @@ impl<S: Signer> Member<S> {
 				if sums.squares.len() != units || self.under.sums.contains_key(&from) {
 					return Err(fault("sent sums that are not one for each of its units, or twice"));
 				}
-				if sums.squares.iter().any(|&sum| canon_bits(sum) != sum.to_bits()) {
+				if !sums.are_canonical() {
 					return Err(fault("sent sums that are not in canonical form"));
 				}
 				if sums.loss.is_some() != self.has_end(from) {
 					return Err(fault("sent a loss that is not its to tell, or none that is"));
 				}
+				if !self.signer.has_signed(from, Sums::statement(sums.step, &sums.squares, sums.loss), &sums.signature) {
+					return Err(fault("sent sums that it has not signed"));
+				}
 				self.under.sums.insert(from, sums);
 				Ok(())
 			}
-			Message::Record { .. } => Ok(()),
+			Message::Record(_) => Ok(()),
 		}
 	}
 
@@ -264,161 +360,14 @@ impl<S: Signer> Member<S> {
 		if !self.signer.has_signed(from, Rows::statement(rows.step, rows.micro, rows.seam, &tiles), &rows.signature) {
 			return Err(fault("sent rows that it has not signed"));
 		}
+		if let Some(keep) = &mut self.keep {
+			keep.rows(&rows)?;
+		}
 		let (next, hashes) = self.under.given.entry(rows.seam).or_default();
 		*next = next.saturating_add(1);
 		hashes.extend(tiles);
 		self.under.arrived.entry(rows.seam).or_default().push_back(rows.numbers);
 		Ok(())
-	}
-
-	/// Does the next piece of work, if there is one: a backward pass of a micro-batch, else a forward pass, else what ends the step. Returns what is to be sent; `None`
-	/// while there is nothing to do until something arrives, and after the end of the step.
-	///
-	/// # Errors
-	/// [`Fault::Step`].
-	pub fn work(&mut self) -> Result<Option<Out>, Fault> {
-		if !self.is_under_way {
-			return Ok(None);
-		}
-		let all = self.trainer.micro_batches();
-		for (number, segment) in self.trainer.segments().iter().enumerate().rev() {
-			let micro = self.under.backward[number];
-			let seam = segment.gradient_in.map(|_| Seam::Gradient(segment.units.end));
-			// The end has its gradient from its own forward pass, and of an adapter the embedding waits for nobody.
-			if micro < all && micro < self.under.forward[number] && self.has_arrived(seam) {
-				return self.backward(number, micro, seam).map(Some);
-			}
-		}
-		for (number, segment) in self.trainer.segments().iter().enumerate() {
-			let micro = self.under.forward[number];
-			let seam = segment.rows_in.map(|_| Seam::Rows(segment.units.start));
-			// A place in memory is free when the backward pass is through.
-			if micro < all && micro < self.oldest_flying().saturating_add(self.place.flying) && self.has_arrived(seam) {
-				return self.forward(number, micro, seam).map(Some);
-			}
-		}
-		if self.under.backward.iter().any(|&done| done < all) {
-			return Ok(None);
-		}
-		self.end()
-	}
-
-	/// The first micro-batch whose memory is in use.
-	fn oldest_flying(&self) -> usize {
-		self.under.backward.iter().copied().min().unwrap_or_default()
-	}
-
-	/// Members without whose messages it cannot go on; none while it has work, or no step is under way.
-	pub fn waits_for(&self) -> Vec<usize> {
-		if !self.is_under_way {
-			return Vec::new();
-		}
-		let (model, adapter, all) = (&self.place.model, self.adapter(), self.trainer.micro_batches());
-		if self.has_told() {
-			return (0..self.place.spans.len()).filter(|member| !self.under.sums.contains_key(member)).collect();
-		}
-		let missing = given(model, adapter, self.span())
-			.into_iter()
-			.filter(|seam| usize::try_from(self.next_micro(*seam)).is_ok_and(|next| next < all) && !self.has_arrived(Some(*seam)));
-		let mut senders: Vec<usize> =
-			missing.filter_map(|seam| self.place.spans.iter().position(|&span| gave(model, adapter, span).contains(&seam))).collect();
-		senders.sort_unstable();
-		senders.dedup();
-		senders
-	}
-
-	/// Whether what a pass goes on from has arrived; it may need nothing.
-	fn has_arrived(&self, seam: Option<Seam>) -> bool {
-		seam.is_none_or(|seam| self.under.arrived.get(&seam).is_some_and(|rows| !rows.is_empty()))
-	}
-
-	/// The micro-batch that is next to arrive at a seam.
-	fn next_micro(&self, seam: Seam) -> u32 {
-		self.under.given.get(&seam).map_or(0, |(next, _)| *next)
-	}
-
-	/// Whether it has told its sums: all of its passes are through.
-	fn has_told(&self) -> bool {
-		self.under.sums.contains_key(&self.place.member)
-	}
-
-	/// What a pass of a micro-batch goes on from, and the memory that it has.
-	fn next_rows(&mut self, seam: Option<Seam>, micro: usize) -> (Vec<f32>, usize) {
-		let rows = seam.and_then(|seam| self.under.arrived.get_mut(&seam)?.pop_front()).unwrap_or_default();
-		(rows, micro % self.place.flying)
-	}
-
-	fn forward(&mut self, segment: usize, micro: usize, seam: Option<Seam>) -> Result<Out, Fault> {
-		let (rows, slot) = self.next_rows(seam, micro);
-		let out = self.trainer.forward(&mut self.arena, segment, (micro, slot), &rows).into_owned();
-		self.under.forward[segment] = micro.saturating_add(1);
-		let end = self.trainer.segments()[segment].units.end;
-		Ok(self.send_rows(Seam::Rows(end), micro, out))
-	}
-
-	fn backward(&mut self, segment: usize, micro: usize, seam: Option<Seam>) -> Result<Out, Fault> {
-		let (gradient, slot) = self.next_rows(seam, micro);
-		let out = self.trainer.backward(&mut self.arena, segment, (micro, slot), &gradient).into_owned();
-		self.under.backward[segment] = micro.saturating_add(1);
-		let start = self.trainer.segments()[segment].units.start;
-		Ok(self.send_rows(Seam::Gradient(start), micro, out))
-	}
-
-	/// Signs rows, notes them in the record, and sends them to whoever is given them.
-	fn send_rows(&mut self, seam: Seam, micro: usize, numbers: Vec<f32>) -> Out {
-		let Some(&to) = self.holders.get(&seam).filter(|_| !numbers.is_empty()) else { return Vec::new() };
-		let tiles = row_tiles(&numbers, self.width);
-		let micro = u32::try_from(micro).unwrap_or(u32::MAX);
-		let signature = self.signer.sign(Rows::statement(self.step, micro, seam, &tiles));
-		self.under.gave.entry(seam).or_default().extend(tiles);
-		let rows = Rows { step: self.step, micro, seam, numbers, signature };
-		vec![(to, Message::Rows(rows))]
-	}
-
-	/// Tells the own sums; once all others have told theirs, the update.
-	fn end(&mut self) -> Result<Option<Out>, Fault> {
-		let (model, adapter, own) = (self.place.model.clone(), self.adapter(), self.place.member);
-		if !self.has_told() {
-			let mut all = vec![0.0; self.trainer.sums()];
-			self.trainer.squares(&mut self.arena, &mut all);
-			let places = trained_units(&model, adapter, self.span());
-			let squares = places.into_iter().filter_map(|place| all.get(usize::try_from(place).ok()?).copied()).collect();
-			let sums = Sums { step: self.step, squares, loss: self.trainer.loss(&mut self.arena) };
-			let others = (0..self.place.spans.len()).filter(|&member| member != own);
-			let out = others.map(|member| (member, Message::Sums(sums.clone()))).collect();
-			self.under.sums.insert(own, sums);
-			return Ok(Some(out));
-		}
-		if self.under.sums.len() < self.place.spans.len() {
-			return Ok(None);
-		}
-		let mut all = vec![0.0; self.trainer.sums()];
-		let mut loss = f32::NAN;
-		for (member, sums) in &self.under.sums {
-			let places = trained_units(&model, adapter, self.place.spans[*member]);
-			for (place, &square) in places.into_iter().zip(&sums.squares) {
-				usize::try_from(place).ok().and_then(|place| all.get_mut(place)).into_iter().for_each(|slot| *slot = square);
-			}
-			if self.has_end(*member) {
-				loss = sums.loss.unwrap_or(loss);
-			}
-		}
-		let index = u64::from(self.place.round).saturating_mul(self.place.train.inner_steps.into()).saturating_add(self.step.into());
-		let outcome = self.trainer.end_step(&mut self.arena, (&all, loss), index, u64::from(self.step).saturating_add(1))?;
-		self.note(&all);
-		(self.is_under_way, self.outcome) = (false, Some(outcome));
-		self.step = self.step.saturating_add(1);
-		Ok(Some(Vec::new()))
-	}
-
-	/// Notes the step in the record.
-	fn note(&mut self, sums: &[f32]) {
-		let (model, adapter, span) = (&self.place.model, self.adapter(), self.span());
-		let root = |hashes: Option<&Vec<Hash>>| hashes.map(|hashes| merkle_root(hashes)).unwrap_or_default();
-		let given = given(model, adapter, span).iter().map(|seam| root(self.under.given.get(seam).map(|(_, hashes)| hashes))).collect();
-		let gave = gave(model, adapter, span).iter().map(|seam| root(self.under.gave.get(seam))).collect();
-		let squares = self.under.sums.get(&self.place.member).map_or(&[][..], |own| &own.squares);
-		self.record.steps.push(StepRecord::new(given, gave, squares, sums));
 	}
 
 	/// Its number.
@@ -431,29 +380,25 @@ impl<S: Signer> Member<S> {
 		self.place.spans.len()
 	}
 
-	/// Checks that a record is signed by its member, and of the steps of an interval. Whether those of all members fit together shows
-	/// [`neuroshard_graph::game::Records::check`], which whoever leads asks before anything is revealed.
-	///
-	/// # Errors
-	/// [`Fault::Member`].
-	pub fn check_record(&self, from: usize, steps: &Range<u32>, record: &Record, signature: &Signature) -> Result<(), Fault> {
-		let fault = |what| Err(Fault::Member { member: from, what });
-		let end = u32::try_from(record.steps.len()).ok().and_then(|count| record.first.checked_add(count));
-		if record.first != steps.start || end != Some(steps.end) {
-			return fault("sent a record of another interval");
-		}
-		match self.signer.has_signed(from, record.statement(), signature) {
-			true => Ok(()),
-			false => fault("sent a record that it has not signed"),
-		}
+	/// Who signs for it, and knows what others have signed.
+	pub fn signer(&self) -> &S {
+		&self.signer
 	}
 
-	/// Ends the interval: what this member says about it, signed. The next step begins another one.
-	pub fn record(&mut self) -> (Record, Signature) {
+	/// Ends the interval: what this member tells the leader about it, and bits of the sums of all units in each step as others have told them. The next step begins
+	/// another interval.
+	///
+	/// # Errors
+	/// [`Fault::Keep`]: what cannot be defended is not told.
+	pub fn record(&mut self) -> Result<(Told, Vec<Vec<u32>>), Fault> {
 		let mut record = core::mem::take(&mut self.record);
 		record.state = self.trainer.state_roots(&self.arena);
 		self.record = Record { before: record.after(), base: record.base, ..Record::default() };
+		let before = core::mem::replace(&mut self.before, record.state.clone());
 		let signature = self.signer.sign(record.statement());
-		(record, signature)
+		if let Some(keep) = &mut self.keep {
+			keep.record(&record, &signature)?;
+		}
+		Ok((Told { record, before, base: self.base.clone(), signature }, core::mem::take(&mut self.sums)))
 	}
 }

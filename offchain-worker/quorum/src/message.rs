@@ -6,21 +6,31 @@ use neuroshard_graph::{
 	merkle::{blake2_256, merkle_root, Hash},
 	span::{row_tiles, Seam},
 };
+use neuroshard_kernels::num::canon_bits;
 
 /// A message from one member to another.
+#[allow(clippy::large_enum_variant, reason = "few of them wait at a time, most with rows that are larger")]
 #[derive(Clone, PartialEq, Debug, Encode, Decode)]
 pub enum Message {
 	/// Rows of a micro-batch at a seam, or their gradients.
 	Rows(Rows),
 	/// The sums of a member's units at the end of a step.
 	Sums(Sums),
-	/// What a member says about an interval, and its signature.
-	Record {
-		/// The record.
-		record: Record,
-		/// Over [`Record::statement`] and whose work it is about.
-		signature: Signature,
-	},
+	/// What a member says about an interval.
+	Record(Told),
+}
+
+/// What a member tells the leader about an interval.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Told {
+	/// The record.
+	pub record: Record,
+	/// Roots of its subtrees of parameters, first and second moments before the interval, which `record.before` is of.
+	pub before: [Vec<Hash>; 3],
+	/// Those of the base of an adapter, which `record.base` is of; none without an adapter.
+	pub base: Vec<Hash>,
+	/// Over [`Record::statement`] and whose work it is about.
+	pub signature: Signature,
 }
 
 /// Rows of a micro-batch at a seam.
@@ -50,7 +60,7 @@ impl Rows {
 	}
 }
 
-/// What a member tells all others at the end of a step.
+/// What a member tells all others at the end of a step. Numbers are in canonical form.
 #[derive(Clone, PartialEq, Debug, Encode, Decode)]
 pub struct Sums {
 	/// Inner step.
@@ -59,4 +69,19 @@ pub struct Sums {
 	pub squares: Vec<f32>,
 	/// The mean loss, of who has the end of the model.
 	pub loss: Option<f32>,
+	/// The sender's, over [`Sums::statement`].
+	pub signature: Signature,
+}
+
+impl Sums {
+	/// What the sender signs.
+	pub fn statement(step: u32, squares: &[f32], loss: Option<f32>) -> Hash {
+		let squares: Vec<u32> = squares.iter().map(|square| square.to_bits()).collect();
+		blake2_256(&(b"neuroshard/sums/1", step, squares, loss.map(f32::to_bits)).encode())
+	}
+
+	/// Whether all numbers are in canonical form.
+	pub fn are_canonical(&self) -> bool {
+		self.squares.iter().chain(&self.loss).all(|&number| canon_bits(number) == number.to_bits())
+	}
 }

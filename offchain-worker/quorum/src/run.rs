@@ -1,12 +1,12 @@
 //! A member at work: a loop between its inbox, its steps and its outboxes, for a thread of its own.
 
 use crate::{
+	lead::{LeadError, Leader, Led},
 	link::Arrived,
 	member::{Fault, Member, Signer},
-	message::Message,
+	message::{Message, Told},
 };
 use neuroshard_compute::exec::StepOutcome;
-use neuroshard_graph::game::{Record, Signature};
 use neuroshard_support::frames::FrameError;
 use std::{
 	collections::BTreeMap,
@@ -47,10 +47,27 @@ pub struct Task<'a> {
 	pub steps: Range<u32>,
 	/// The batch of a step; asked for by who reads tokens.
 	pub tokens: &'a mut dyn FnMut(u32) -> Result<Vec<u32>, String>,
-	/// Number of the member that leads, which all records go to.
-	pub leader: usize,
+	/// Who leads: all records go there.
+	pub role: Role<'a>,
 	/// Longest time in which something arrives that is waited for.
 	pub patience: Duration,
+}
+
+/// Who leads an interval.
+pub enum Role<'a> {
+	/// Another member, by its number.
+	Follows(usize),
+	/// This one, with what it knows of the state that the interval begins with.
+	Leads(&'a mut Leader),
+}
+
+impl Role<'_> {
+	fn leader(&mut self) -> Option<&mut Leader> {
+		match self {
+			Self::Leads(leader) => Some(leader),
+			Self::Follows(_) => None,
+		}
+	}
 }
 
 /// What comes of an interval.
@@ -58,8 +75,10 @@ pub struct Task<'a> {
 pub struct Interval {
 	/// Outcomes of its steps.
 	pub outcomes: Vec<StepOutcome>,
-	/// What the member says about it, signed. The leader has those of all members, by number; others their own.
-	pub records: BTreeMap<usize, (Record, Signature)>,
+	/// What the member says about it, signed.
+	pub told: Told,
+	/// Of who leads, what all members say, [checked](Leader::check).
+	pub led: Option<Led>,
 }
 
 /// Why an interval has ended before its end.
@@ -68,6 +87,9 @@ pub enum QuorumError {
 	/// Somebody's fault, or the step's.
 	#[error(transparent)]
 	Fault(#[from] Fault),
+	/// What members say about the interval does not fit together.
+	#[error(transparent)]
+	Lead(#[from] LeadError),
 	/// Members are late.
 	#[error("nothing came from {} in {} ms; replace whoever is late, and begin again from the last state that all have", list(.0), .1.as_millis())]
 	Late(Vec<usize>, Duration),
@@ -94,7 +116,9 @@ fn list(members: &[usize]) -> String {
 /// [`QuorumError`]. The member's state is then that after the last step that it has ended.
 pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<'_>) -> Result<Interval, QuorumError> {
 	let mut outcomes = Vec::new();
-	let mut records = BTreeMap::new();
+	if let Some(leader) = task.role.leader() {
+		leader.begin(task.steps.clone())?;
+	}
 	for step in task.steps.clone() {
 		let tokens = match member.reads_tokens() {
 			true => (task.tokens)(step).map_err(|error| QuorumError::Tokens(step, error))?,
@@ -104,7 +128,7 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 		while member.outcome().is_none() {
 			// What has arrived comes first: it may be a gradient, which frees memory.
 			while let Ok(arrived) = mail.inbox.try_recv() {
-				mail.take(member, arrived, task, &mut records)?;
+				mail.take(member, arrived, task.role.leader())?;
 			}
 			match member.work()? {
 				Some(out) => {
@@ -114,26 +138,27 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 				}
 				None => {
 					let arrived = mail.wait(task.patience, &member.waits_for())?;
-					mail.take(member, arrived, task, &mut records)?;
+					mail.take(member, arrived, task.role.leader())?;
 				}
 			}
 		}
 		outcomes.extend(member.outcome());
 	}
-	let (record, signature) = member.record();
-	let own = member.number();
-	if own == task.leader {
-		records.insert(own, (record, signature));
-		while records.len() < member.members() {
-			let missing: Vec<usize> = (0..member.members()).filter(|member| !records.contains_key(member)).collect();
-			let arrived = mail.wait(task.patience, &missing)?;
-			mail.take(member, arrived, task, &mut records)?;
+	let (told, sums) = member.record()?;
+	let leader = match &mut task.role {
+		Role::Follows(leader) => {
+			mail.send(*leader, Message::Record(told.clone()))?;
+			return Ok(Interval { outcomes, told, led: None });
 		}
-	} else {
-		mail.send(task.leader, Message::Record { record: record.clone(), signature })?;
-		records = BTreeMap::from([(own, (record, signature))]);
+		Role::Leads(leader) => leader,
+	};
+	leader.take(member.signer(), member.number(), told.clone())?;
+	while !leader.missing().is_empty() {
+		let arrived = mail.wait(task.patience, &leader.missing())?;
+		mail.take(member, arrived, Some(leader))?;
 	}
-	Ok(Interval { outcomes, records })
+	let led = leader.check(member.signer(), &sums)?;
+	Ok(Interval { outcomes, told, led: Some(led) })
 }
 
 impl Mail {
@@ -152,18 +177,12 @@ impl Mail {
 		&mut self,
 		member: &mut Member<S>,
 		(from, message): Arrived,
-		task: &Task<'_>,
-		records: &mut BTreeMap<usize, (Record, Signature)>,
+		leader: Option<&mut Leader>,
 	) -> Result<(), QuorumError> {
-		match message {
-			Ok(Message::Record { record, signature }) => {
-				member.check_record(from, &task.steps, &record, &signature)?;
-				if member.number() != task.leader || records.insert(from, (record, signature)).is_some() {
-					return Err(Fault::Member { member: from, what: "sent a record twice, or to one that does not lead" }.into());
-				}
-			}
-			Ok(message) => member.take(from, message)?,
-			Err(error) => drop(self.ended.insert(from, error)),
+		match (message, leader) {
+			(Ok(Message::Record(told)), Some(leader)) => leader.take(member.signer(), from, told)?,
+			(Ok(message), _) => member.take(from, message)?,
+			(Err(error), _) => drop(self.ended.insert(from, error)),
 		}
 		Ok(())
 	}

@@ -7,7 +7,7 @@ mod common;
 use common::{connection, tokens, Stamp};
 use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
 use neuroshard_graph::{
-	cover::merge,
+	commit::{checkpoint_root, state_root, tensors_root},
 	init::theta_0,
 	span::{cut, Held, Span},
 	ModelConfig, ParamLayout, TrainConfig,
@@ -15,7 +15,7 @@ use neuroshard_graph::{
 use neuroshard_quorum::{
 	link::{longest, read, write},
 	run::room,
-	work, Interval, Mail, Member, Place, QuorumError, Task,
+	work, Interval, Leader, Mail, Member, Place, QuorumError, Role, Start, Task,
 };
 use std::{collections::BTreeMap, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::{runtime::Runtime, sync::mpsc::channel};
@@ -61,11 +61,16 @@ fn member(number: usize, mut mail: Mail, steps: u32, patience: Duration) -> Join
 		let (model, train, spans, theta) = setting();
 		let own = Held::new(&model, None, spans[number]).unwrap().of(&theta);
 		let place = Place { model: model.clone(), train: train.clone(), spans, member: number, micro_batch: 1, flying: FLYING, round: 0 };
+		let layout = ParamLayout::new(&model).unwrap();
+		let [params, momentum] = [&theta, &vec![0.0; layout.len()]].map(|vector| tensors_root(&layout, vector, 1));
+		let start = Start::Checkpoint { root: checkpoint_root(&params, &momentum, 0, 0), momentum };
+		let mut leader = Leader::new(&place, start).unwrap();
 		let mut member = Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap();
 		let mut intervals = Vec::new();
 		for first in (0..steps).step_by(2) {
 			let mut tokens = |step| Ok(tokens(&train, model.vocab, step));
-			let mut task = Task { steps: first..steps.min(first + 2), tokens: &mut tokens, leader: 0, patience };
+			let role = if number == 0 { Role::Leads(&mut leader) } else { Role::Follows(0) };
+			let mut task = Task { steps: first..steps.min(first + 2), tokens: &mut tokens, role, patience };
 			intervals.push(work(&mut member, &mut mail, &mut task));
 			if intervals.last().is_some_and(Result::is_err) {
 				break;
@@ -77,7 +82,7 @@ fn member(number: usize, mut mail: Mail, steps: u32, patience: Duration) -> Join
 
 #[test]
 fn members_over_streams_have_the_bits_of_one_machine_and_the_leader_has_all_records() {
-	let (model, train, spans, theta) = setting();
+	let (model, train, _, theta) = setting();
 	let mut trainer = Trainer::with_memory(Arc::new(Exec::new(2).unwrap()), &model, &train, StepMemory::default()).unwrap();
 	let mut arena = Arena::new(trainer.arena_len());
 	trainer.begin(&mut arena, &theta);
@@ -91,18 +96,13 @@ fn members_over_streams_have_the_bits_of_one_machine_and_the_leader_has_all_reco
 	for (number, (_, intervals)) in worked.iter().enumerate() {
 		let intervals: Vec<_> = intervals.iter().map(|interval| interval.as_ref().unwrap()).collect();
 		assert_eq!(intervals.iter().flat_map(|interval| interval.outcomes.clone()).collect::<Vec<_>>(), outcomes, "member {number}");
-		let expected = if number == 0 { vec![0, 1, 2] } else { vec![number] };
-		assert!(intervals.iter().all(|interval| interval.records.keys().copied().collect::<Vec<_>>() == expected));
+		assert!(intervals.iter().all(|interval| interval.led.is_some() == (number == 0)));
 	}
-	let held: Vec<_> = spans.iter().map(|&span| Held::new(&model, None, span).unwrap()).collect();
-	let covers: Vec<_> = held.iter().map(Held::cover).collect();
-	let records = &worked[0].1[1].as_ref().unwrap().records;
-	let roots = [0, 1, 2].map(|vector| {
-		let parts: Vec<_> =
-			covers.iter().zip(records.values()).map(|(cover, (record, _))| (cover, record.state[vector].as_slice())).collect();
-		merge(held[0].all_tiles, &parts).unwrap()
-	});
-	assert_eq!(roots, trainer.state_roots(&arena));
+	let [params, first, second] = trainer.state_roots(&arena);
+	let led = worked[0].1[1].as_ref().unwrap().led.as_ref().unwrap();
+	assert_eq!(led.root, state_root(&params, &first, &second, 4, 4 * u64::from(train.batch)));
+	let posted: Vec<_> = led.records.records.iter().map(|(record, _)| record.clone()).collect();
+	assert_eq!(posted, worked.iter().map(|(_, intervals)| intervals[1].as_ref().unwrap().told.record.clone()).collect::<Vec<_>>());
 }
 
 #[test]

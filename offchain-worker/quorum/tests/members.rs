@@ -4,87 +4,22 @@
 
 mod common;
 
-use common::{tokens, Stamp};
+use common::{
+	network::{checkpoint, leader, led, place, theta, Network},
+	tokens, Stamp,
+};
 use neuroshard_compute::exec::{Arena, Exec, StepMemory, Trainer};
 use neuroshard_graph::{
-	commit::{checkpoint_root, state_root, tensors_root},
+	commit::state_root,
 	corpus::{Corpus, TokenWidth},
-	cover::merge,
-	game::{open_work, Contents, Doubt, Move, Outcome, Position, Quorum, Records, Setting, Signature, Subject},
-	init::theta_0,
+	game::{open_work, Doubt, Move, Outcome, Position, Quorum, Setting, Signature, Subject},
 	merkle::Hash,
-	span::{cut, units, Held, Span},
-	ModelConfig, ParamLayout, TrainConfig,
+	span::units,
+	ModelConfig, TrainConfig,
 };
-use neuroshard_quorum::{Fault, Member, Message, Place, Signer};
+use neuroshard_quorum::{Fault, Message, Place, Signer, Sums};
 use proptest::prelude::*;
-use std::{
-	collections::{BTreeMap, VecDeque},
-	sync::Arc,
-};
-
-/// Members, and the messages that are on their way: in order between each two.
-struct Network {
-	members: Vec<Member<Stamp>>,
-	links: BTreeMap<(usize, usize), VecDeque<Message>>,
-	/// Most messages that waited on a link.
-	longest: usize,
-}
-
-impl Network {
-	fn new(model: &ModelConfig, train: &TrainConfig, spans: &[Span], (micro_batch, flying): (u32, usize), theta: &[f32]) -> Self {
-		let member = |number: usize| {
-			let place =
-				Place { model: model.clone(), train: train.clone(), spans: spans.to_vec(), member: number, micro_batch, flying, round: 0 };
-			let own = Held::new(model, None, spans[number]).unwrap().of(theta);
-			Member::new(place, Arc::new(Exec::new(1).unwrap()), Stamp(number), &own, None).unwrap()
-		};
-		Self { members: (0..spans.len()).map(member).collect(), links: BTreeMap::new(), longest: 0 }
-	}
-
-	/// Takes steps `0..steps`, with members and links chosen by `choose`, and each member beginning its next step as soon as it can.
-	fn run(&mut self, steps: u32, tokens: impl Fn(u32) -> Vec<u32>, mut choose: impl FnMut(usize) -> usize) {
-		let mut begun = vec![0u32; self.members.len()];
-		loop {
-			let mut moved = false;
-			let count = self.members.len();
-			let first = choose(count);
-			for member in (0..count).map(|offset| (first + offset) % count) {
-				if begun[member] < steps && (begun[member] == 0 || self.members[member].outcome().is_some()) {
-					let batch = if self.members[member].reads_tokens() { tokens(begun[member]) } else { Vec::new() };
-					self.members[member].begin(begun[member], &batch).unwrap();
-					begun[member] += 1;
-					moved = true;
-				}
-				// One piece of work, or one message that has arrived.
-				if choose(2) == 0 {
-					if let Some(out) = self.members[member].work().unwrap() {
-						moved = true;
-						for (to, message) in out {
-							let link = self.links.entry((member, to)).or_default();
-							link.push_back(message);
-							self.longest = self.longest.max(link.len());
-						}
-					}
-				}
-				let waiting: Vec<_> =
-					self.links.iter().filter(|((_, to), link)| *to == member && !link.is_empty()).map(|(key, _)| *key).collect();
-				if !waiting.is_empty() {
-					let key = waiting[choose(waiting.len())];
-					let message = self.links.get_mut(&key).unwrap().pop_front().unwrap();
-					self.members[member].take(key.0, message).unwrap();
-					moved = true;
-				}
-			}
-			let over = begun.iter().all(|&begun| begun == steps) && self.members.iter().all(|member| member.outcome().is_some());
-			if over && self.links.values().all(VecDeque::is_empty) {
-				return;
-			}
-			// Nobody waits for ever: work is only not chosen for a while.
-			let _ = moved;
-		}
-	}
-}
+use std::sync::Arc;
 
 proptest! {
 	#![proptest_config(ProptestConfig::with_cases(24))]
@@ -101,14 +36,14 @@ proptest! {
 	) {
 		let model = ModelConfig { layers, tied, ..ModelConfig::tiny() };
 		let train = TrainConfig { batch, inner_steps: 3, commit_interval: 3, ..TrainConfig::tiny() };
-		let theta = theta_0(&model, &ParamLayout::new(&model).unwrap(), &[5; 32]);
 		let all = units(&model);
 		let least = if tied { 2 } else { 1 };
 		let mut ends: Vec<u32> = cuts.iter().map(|cut| least + u32::try_from(cut.index((all - least) as usize)).unwrap()).collect();
 		ends.sort_unstable();
 		ends.dedup();
 		let bounds: Vec<u32> = core::iter::once(0).chain(ends).chain([all]).collect();
-		let spans = cut(&model, &bounds.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>()).unwrap();
+		let place = place(&model, &train, &bounds.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>(), (micro, flying));
+		let theta = theta(&place);
 
 		let mut trainer = Trainer::with_memory(Arc::new(Exec::new(1).unwrap()), &model, &train, StepMemory::default()).unwrap();
 		let mut arena = Arena::new(trainer.arena_len());
@@ -116,9 +51,9 @@ proptest! {
 		let outcomes: Vec<_> =
 			(0..3).map(|step| trainer.train_step(&mut arena, &tokens(&train, model.vocab, step), step.into(), u64::from(step) + 1).unwrap()).collect();
 
-		let mut network = Network::new(&model, &train, &spans, (micro, flying), &theta);
+		let mut network = Network::new(&place, &theta);
 		let mut at = 0;
-		network.run(3, |step| tokens(&train, model.vocab, step), |below| {
+		network.run(0..3, |step| tokens(&train, model.vocab, step), |below| {
 			at += 1;
 			(order[at % order.len()] as usize).wrapping_add(at / order.len()) % below
 		});
@@ -127,38 +62,28 @@ proptest! {
 		for member in &network.members {
 			prop_assert_eq!(member.outcome(), outcomes.last().copied());
 		}
-		let records: Vec<_> = network.members.iter_mut().map(Member::record).collect();
-		let held: Vec<_> = spans.iter().map(|&span| Held::new(&model, None, span).unwrap()).collect();
-		let covers: Vec<_> = held.iter().map(Held::cover).collect();
-		let roots = [0, 1, 2].map(|vector| {
-			let parts: Vec<_> = covers.iter().zip(&records).map(|(cover, (record, _))| (cover, record.state[vector].as_slice())).collect();
-			merge(held[0].all_tiles, &parts).unwrap()
-		});
-		prop_assert_eq!(roots, trainer.state_roots(&arena));
+		let roots = trainer.state_roots(&arena);
+		let led = led(&mut leader(&place, &theta), 0..3, network.told());
+		let [a, b, c] = roots;
+		prop_assert_eq!(led.root, state_root(&a, &b, &c, 3, 3 * u64::from(batch)));
 
 		// The game takes what they have signed.
-		let layout = ParamLayout::new(&model).unwrap();
-		let params = tensors_root(&layout, &theta, 1);
-		let momentum = tensors_root(&layout, &vec![0.0; layout.len()], 1);
 		let signed = |member: u32, statement: Hash, signature: &Signature| Stamp(0).has_signed(member as usize, statement, signature);
 		let setting = Setting {
 			model: &model,
 			train: &train,
 			round: 0,
-			start: checkpoint_root(&params, &momentum, 0, 0),
+			start: checkpoint(&place, &theta).1,
 			subject: Subject::Work {
 				corpus: Corpus { root: [0; 32], shards: 1, tokens_per_shard: 1, width: TokenWidth::Two },
 				window: &|_, _| None,
 				steps: 3,
 				base: None,
-				quorum: Some(Quorum { spans: &spans, signed: &signed }),
+				quorum: Some(Quorum { spans: &place.spans, signed: &signed }),
 			},
 		};
-		let [a, b, c] = roots;
-		let end = state_root(&a, &b, &c, 3, 3 * u64::from(batch));
-		let opened = open_work(&setting, &[end], Hash::default(), Doubt::Interval(0)).unwrap();
-		let before = held.iter().map(|held| vec![held.roots(&held.of(&theta), 1)]).collect();
-				let posted = Move::Records(Records { contents: Contents::Checkpoint([params, momentum]), before, records });
+		let opened = open_work(&setting, &[led.root], Hash::default(), Doubt::Interval(0)).unwrap();
+		let posted = Move::Records(led.records);
 		let taken = matches!(opened.play(&setting, &posted), Ok(Outcome::Next(Position::PickRecord { .. })));
 		prop_assert!(taken);
 	}
@@ -168,9 +93,8 @@ proptest! {
 fn what_a_member_should_not_send_is_refused_and_nothing_is_lost() {
 	let model = ModelConfig { layers: 2, tied: false, ..ModelConfig::tiny() };
 	let train = TrainConfig { batch: 2, ..TrainConfig::tiny() };
-	let theta = theta_0(&model, &ParamLayout::new(&model).unwrap(), &[5; 32]);
-	let spans = cut(&model, &[2, 2]).unwrap();
-	let mut network = Network::new(&model, &train, &spans, (1, 2), &theta);
+	let place: Place = place(&model, &train, &[2, 2], (1, 2));
+	let mut network = Network::new(&place, &theta(&place));
 	for member in &mut network.members {
 		member.begin(0, &tokens(&train, model.vocab, 0)).unwrap();
 	}
@@ -201,4 +125,60 @@ fn what_a_member_should_not_send_is_refused_and_nothing_is_lost() {
 	// The right ones are taken after all that, once.
 	network.members[1].take(0, Message::Rows(rows.clone())).unwrap();
 	assert_eq!(what(&mut network, 0, Message::Rows(rows)), "sent rows of another micro-batch or length than is next");
+}
+
+#[test]
+fn sums_that_are_unsigned_signed_by_another_one_or_changed_are_refused() {
+	let model = ModelConfig { layers: 2, tied: false, ..ModelConfig::tiny() };
+	let train = TrainConfig { batch: 2, ..TrainConfig::tiny() };
+	let place = place(&model, &train, &[2, 2], (1, 2));
+	let mut network = Network::new(&place, &theta(&place));
+	// Member 0 has the end and tells its sums last of all its work; here they arrive when 1 waits for nothing else.
+	for member in &mut network.members {
+		member.begin(0, &tokens(&train, model.vocab, 0)).unwrap();
+	}
+	let sums = loop {
+		let told = [0, 1].map(|member| network.members[member].work().unwrap().unwrap_or_default());
+		let mut sums = None;
+		for (from, out) in told.into_iter().enumerate() {
+			for (to, message) in out {
+				match message {
+					Message::Sums(told) if from == 0 => sums = Some(told),
+					message => network.members[to].take(from, message).unwrap(),
+				}
+			}
+		}
+		if let Some(sums) = sums {
+			break sums;
+		}
+	};
+	let mut refused = |change: &dyn Fn(&mut Sums)| {
+		let mut changed = sums.clone();
+		change(&mut changed);
+		match network.members[1].take(0, Message::Sums(changed)) {
+			Err(Fault::Member { member: 0, what }) => what,
+			other => panic!("{other:?}"),
+		}
+	};
+	let resign = |sums: &mut Sums| sums.signature = Stamp(0).sign(Sums::statement(sums.step, &sums.squares, sums.loss));
+	let unsigned = "sent sums that it has not signed";
+	assert_eq!(refused(&|sums| sums.signature = [0; 64]), unsigned);
+	assert_eq!(refused(&|sums| sums.signature = Stamp(1).sign(Sums::statement(0, &sums.squares, sums.loss))), unsigned);
+	assert_eq!(refused(&|sums| sums.signature = Stamp(0).sign(Sums::statement(1, &sums.squares, sums.loss))), unsigned);
+	assert_eq!(refused(&|sums| sums.squares[0] += 1.0), unsigned);
+	assert_eq!(refused(&|sums| sums.loss = Some(0.5)), unsigned);
+	let other_form = "sent sums that are not in canonical form";
+	for bits in [0x8000_0000, 0xffc0_0000] {
+		let in_squares = |sums: &mut Sums| {
+			sums.squares[0] = f32::from_bits(bits);
+			resign(sums);
+		};
+		let in_loss = |sums: &mut Sums| {
+			sums.loss = Some(f32::from_bits(bits));
+			resign(sums);
+		};
+		assert_eq!([refused(&in_squares), refused(&in_loss)], [other_form; 2]);
+	}
+	network.members[1].take(0, Message::Sums(sums.clone())).unwrap();
+	assert!(network.members[1].take(0, Message::Sums(sums)).is_err());
 }

@@ -1,6 +1,8 @@
 //! What the tests of members and the example that measures them begin with.
 #![allow(dead_code, clippy::unwrap_used, reason = "each of them compiles this module and uses a part of it")]
 
+pub mod network;
+
 use neuroshard_graph::{
 	game::Signature,
 	merkle::{blake2_256, Hash},

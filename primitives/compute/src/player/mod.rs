@@ -23,7 +23,7 @@ use neuroshard_graph::{
 	witness::Tokens,
 };
 use span::pick_state;
-pub use span::{GaveStep, GivenStep, QuorumStory, SpanStory};
+pub use span::{GaveStep, GivenStep, QuorumStory, ReadGiven, SpanStory};
 pub use story::{Job, PickedRecord, Story, Traced};
 pub use work::{States, WorkStart, WorkStory};
 
