@@ -162,7 +162,7 @@ fn sums_that_are_unsigned_signed_by_another_one_or_changed_are_refused() {
 	};
 	let resign = |sums: &mut Sums| sums.signature = Stamp(0).sign(Sums::statement(sums.step, &sums.squares, sums.loss));
 	let unsigned = "sent sums that it has not signed";
-	assert_eq!(refused(&|sums| sums.signature = [0; 64]), unsigned);
+	assert_eq!(refused(&|sums| sums.signature = [0; 65]), unsigned);
 	assert_eq!(refused(&|sums| sums.signature = Stamp(1).sign(Sums::statement(0, &sums.squares, sums.loss))), unsigned);
 	assert_eq!(refused(&|sums| sums.signature = Stamp(0).sign(Sums::statement(1, &sums.squares, sums.loss))), unsigned);
 	assert_eq!(refused(&|sums| sums.squares[0] += 1.0), unsigned);

@@ -114,7 +114,7 @@ pub mod pallet {
 	use crate::{
 		answer_audit::{self, size, AnswerAudit, AuditedSession, Handed, NotedAnswers},
 		audit::{time_needed, Audit, Noted, Verifier},
-		longest_game, Answers, Carriers, Docket, Game, Load, Room, Rounds, Share, WeightInfo,
+		longest_game, weights, Answers, Carriers, Docket, Game, Load, Room, Rounds, Share, WeightInfo,
 	};
 	use alloc::vec::Vec;
 	use frame_support::{
@@ -660,7 +660,7 @@ pub mod pallet {
 
 		/// What a game about the work of so many members costs more to open, or to end.
 		pub(crate) fn weight_of_members(members: u32) -> Weight {
-			T::WeightInfo::member().saturating_mul(members.into())
+			weights::member::<T>().saturating_mul(members.into())
 		}
 
 		/// Weight of delivering so much.

@@ -26,8 +26,6 @@ pub trait WeightInfo {
 	fn records(members: u32) -> Weight {
 		SIGNATURE.saturating_add(COVERS).saturating_mul(members.into())
 	}
-	/// What it costs more, for each member of a quorum that may have to defend a claim, to open a game about it or to end one.
-	fn member() -> Weight;
 	/// `play` with a piece, about a claim that is judged by so many records, but for the decision. As any other move, but that plan and hashing are
 	/// part of the verdict.
 	fn piece(records: u32) -> Weight {
@@ -116,6 +114,12 @@ const LIST: Weight = micros(150);
 /// Decoding and encoding a game and what belongs to it.
 const SMALL: Weight = micros(20);
 
+/// What it costs more, for each member of a quorum that may have to defend a claim, to open a game about it or to end one. Reads and writes: provider, load, held and
+/// released account; when its claim falls, the proof of the member's part, how many it has, and its provider again. An overdue proof is looked for.
+pub(crate) fn member<T: frame_system::Config>() -> Weight {
+	SMALL.saturating_add(T::DbWeight::get().reads_writes(8, 7))
+}
+
 /// The hand-derived weights, priced by the runtime's database weights.
 pub struct SubstrateWeight<T>(PhantomData<T>);
 
@@ -157,11 +161,6 @@ impl<T: frame_system::Config> SubstrateWeight<T> {
 impl<T: frame_system::Config> WeightInfo for SubstrateWeight<T> {
 	fn challenge_work() -> Weight {
 		Self::challenge_attestation(1)
-	}
-	// Reads and writes: provider, load, held and released account when it begins or ends; when its claim falls, the proof of the member's part, how many it has, and its
-	// provider again. An overdue proof is looked for.
-	fn member() -> Weight {
-		SMALL.saturating_add(Self::db(8, 7))
 	}
 	// Reads: owner of an operator, record twice, window, game, provider, its load, an audit with its auditor, bond's account and hold, clock,
 	// extension, docket, last game. Writes: provider, load, account, hold, who paid, held and released account, docket, last game, deadline, game. The
@@ -318,9 +317,6 @@ impl WeightInfo for () {
 	fn play(bytes: u32, records: u32) -> Weight {
 		PLAN.saturating_add(Weight::from_parts(u64::from(bytes).saturating_mul(HASH), 0))
 			.saturating_add(Self::challenge_attestation(records))
-	}
-	fn member() -> Weight {
-		SMALL
 	}
 	fn decide() -> Weight {
 		SMALL

@@ -228,7 +228,8 @@ impl Fixture {
 	/// Has the game be on the chain, there, with moves in these blocks.
 	fn show(&self, id: &(ClaimId, AccountId), transcript: &Transcript, position: Position, moves: &[BlockNumber]) {
 		self.node.answer("Disputes", "games_of", &vec![id.clone()]);
-		let view = GameView { position, turn: position.turn(), deadline: 90_000, reserve: 9, moves: moves.to_vec(), bond: NEURO };
+		let (turn, defender) = (position.turn(), id.0.who.clone());
+		let view = GameView { position, turn, deadline: 90_000, reserve: 9, moves: moves.to_vec(), bond: NEURO, defender };
 		self.node.answer("Disputes", "game", &Some(view));
 		self.node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: config(), receipt: transcript.receipt.clone() }));
 	}

@@ -73,8 +73,19 @@ impl Claimed {
 		let shape = neuroshard_types::dataset::DatasetShape { tokens_per_shard: 3_000, shard_count: 3, held_out: 1 };
 		let (draw, dataset_root) = (Draw::new(&config, (0, 0), H256::repeat_byte(3), &shape), dataset_root(&roots));
 		let steps = config.train.inner_steps;
-		let claim =
-			WorkClaim { config, shape, dataset_root, start, start_round: 0, base: None, draw, position: 1, work_hash: H256::zero(), steps };
+		let claim = WorkClaim {
+			config,
+			shape,
+			dataset_root,
+			start,
+			start_round: 0,
+			base: None,
+			draw,
+			position: 1,
+			work_hash: H256::zero(),
+			steps,
+			quorum: None,
+		};
 		Self { folder, claim, theta, momentum, roots }
 	}
 

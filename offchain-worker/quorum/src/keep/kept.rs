@@ -24,6 +24,8 @@ use std::{
 
 /// Bytes of what is no numbers, at most.
 const MOST: u64 = 16 << 20;
+/// Bytes of a signature.
+const SIGNED: u64 = 65;
 
 /// Why a member cannot defend itself by what it kept.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -146,10 +148,10 @@ impl Kept {
 		let len = rows.saturating_mul(place.model.dim.into());
 		let micros = place.train.batch.checked_div(place.micro_batch).unwrap_or_default();
 		let path = seam_path(&self.folder, step, seam);
-		let mut file = open(&path, len.saturating_mul(4).saturating_add(64).saturating_mul(micros.into()))?;
+		let mut file = open(&path, len.saturating_mul(4).saturating_add(SIGNED).saturating_mul(micros.into()))?;
 		let mut next = |micro| {
 			let numbers = numbers(&mut file, &path, size(len))?.into_iter().map(f32::from_bits).collect();
-			let mut signature = [0; 64];
+			let mut signature = [0; 65];
 			file.read_exact(&mut signature).map_err(|error| failed(&path, &error))?;
 			Ok(Rows { step, micro, seam, numbers, signature })
 		};

@@ -17,7 +17,7 @@ pub struct Stamp(pub usize);
 
 impl Signer for Stamp {
 	fn sign(&self, statement: Hash) -> Signature {
-		let mut signature = [0; 64];
+		let mut signature = [0; 65];
 		signature[..32].copy_from_slice(&blake2_256(&[&self.0.to_le_bytes()[..], &statement].concat()));
 		signature
 	}

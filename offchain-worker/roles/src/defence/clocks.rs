@@ -119,7 +119,7 @@ mod tests {
 	}
 
 	fn game(turn: Side, deadline: BlockNumber) -> GameView {
-		GameView { position: Position::Checkpoints { count: 3 }, turn, deadline, reserve: 9, moves: vec![1], bond: NEURO }
+		GameView { position: Position::Checkpoints { count: 3 }, turn, deadline, reserve: 9, moves: vec![1], bond: NEURO, defender: OTHER }
 	}
 
 	#[test]

@@ -86,7 +86,8 @@ const POSITION: Position = Position::Checkpoints { count: 3 };
 
 /// A game in which the challenger has to move until this block.
 fn view_until(deadline: BlockNumber) -> GameView {
-	GameView { position: POSITION, turn: Side::Challenger, deadline, reserve: 9, moves: vec![1, 2], bond: NEURO }
+	let defender = AccountId::new([9; 32]);
+	GameView { position: POSITION, turn: Side::Challenger, deadline, reserve: 9, moves: vec![1, 2], bond: NEURO, defender }
 }
 
 /// Where it stands.

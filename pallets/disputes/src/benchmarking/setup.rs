@@ -89,6 +89,7 @@ pub(super) fn work<T: Config>(number: u32) -> (ClaimId, Work) {
 		position: 0,
 		work_hash: H256(blake2_256(&codec::Encode::encode(&work))),
 		steps: 4,
+		quorum: None,
 	};
 	T::BenchmarkHelper::work(&claim, judged);
 	T::BenchmarkHelper::verifier(&claim.who);

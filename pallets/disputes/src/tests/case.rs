@@ -225,6 +225,7 @@ pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
 		position: PLACE,
 		work_hash: H256(blake2_256(&codec::Encode::encode(work))),
 		steps: round.train.inner_steps,
+		quorum: None,
 	};
 	let id = claim(ClaimKind::Work, ROUND, who);
 	<MockHelper as crate::BenchmarkHelper>::work(&id, judged);

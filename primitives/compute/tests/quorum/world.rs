@@ -32,7 +32,7 @@ pub fn window_of(step: u32, sequence: u32) -> Option<Window> {
 /// What a member signs with: who knows its number can, in this test.
 pub fn signature(member: u32, statement: Hash) -> Signature {
 	let half = blake2_256(&[&member.to_le_bytes()[..], &statement].concat());
-	let mut signature = [0; 64];
+	let mut signature = [0; 65];
 	signature[..32].copy_from_slice(&half);
 	signature
 }
