@@ -659,8 +659,8 @@ fn rounds_of_a_chain_with_long_disputes_take_as_long_as_records_need() {
 		pallet_neuro_disputes::Clock::<Runtime>::put(4_800);
 		pallet_neuro_disputes::Extension::<Runtime>::put(600);
 		let (period, kept, replay) = (28_800 + pallet_neuro_disputes::longest_game(4_800, 600), 4_096, 1_024);
-		assert_eq!(Training::shortest_round(), 22);
-		assert!(22 * (kept - replay + 1) >= period && 21 * (kept - replay + 1) < period);
+		assert_eq!(Training::shortest_round(), 27);
+		assert!(27 * (kept - replay + 1) >= period && 26 * (kept - replay + 1) < period);
 	});
 }
 

@@ -7,7 +7,7 @@ use neuroshard_types::BlockNumber;
 /// Blocks of an epoch of a local network.
 const EPOCH: BlockNumber = 10;
 /// Turns of each side in the longest game, with each of which it gains time.
-const TURNS: BlockNumber = 5;
+const TURNS: BlockNumber = 7;
 /// Durations in blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
@@ -63,7 +63,8 @@ impl Rules {
 		let audits = audits.unwrap_or(AuditRules { share: 0, seal_time: 1, report_time: 1 });
 		// A defender of many games gains a whole clock.
 		let gained = extension.saturating_add(clock.max(extension)).saturating_mul(TURNS);
-		let longest = clock.saturating_mul(2).saturating_add(gained);
+		// Its own clock has each side, and a member of a quorum that defends.
+		let longest = clock.saturating_mul(3).saturating_add(gained);
 		let cooldown = window.saturating_add(longest).saturating_add(EPOCH.saturating_mul(2));
 		let changes = [
 			("ponw/challengeWindow", window),
@@ -101,8 +102,8 @@ mod tests {
 		assert_eq!(*spec.genesis("ponw").unwrap(), json!({ "challengeWindow": 40 }));
 		let disputes = json!({ "clock": 20, "extension": 10, "auditShare": 0, "sealTime": 1, "reportTime": 1, "answerAuditShare": 0, "answerDrawPrice": 0, "deliverTime": 1 });
 		assert_eq!(*spec.genesis("disputes").unwrap(), disputes);
-		// 40 for the window, 190 for the longest game, two epochs.
-		assert_eq!(*spec.genesis("staking").unwrap(), json!({ "cooldown": 250, "minBond": 5 }));
+		// 40 for the window, 270 for the longest game, two epochs.
+		assert_eq!(*spec.genesis("staking").unwrap(), json!({ "cooldown": 330, "minBond": 5 }));
 		let audits = Some(AuditRules { share: 500_000, seal_time: 20, report_time: 10 });
 		assert_eq!(audits.map(AuditRules::window), Some(80));
 		let answers = Some(AnswerRules { share: 200_000, deliver_time: 8 });

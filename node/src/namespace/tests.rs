@@ -97,7 +97,7 @@ async fn runs_have_floats_as_numbers_and_the_seed_as_hexadecimal_digits() {
 			"rope_theta": 10_000, "norm_eps": 1e-5
 		},
 		"train": {
-			"arithmetic_version": 1, "seed": format!("0x{}", "a7".repeat(32)), "batch": 2, "seq_len": 32, "inner_steps": 4,
+			"arithmetic_version": 2, "seed": format!("0x{}", "a7".repeat(32)), "batch": 2, "seq_len": 32, "inner_steps": 4,
 			"commit_interval": 2, "lr": 0.001, "lr_min": 0.0001, "warmup_steps": 2, "total_steps": 0, "beta1": 0.9, "beta2": 0.95,
 			"eps": 1e-8, "weight_decay": 0.1, "clip": 1.0, "outer_lr": 1.0, "outer_beta": 0.0,
 			"aggregator": { "TrimmedMean": { "trim": 1 } }, "validation_sequences": 4

@@ -152,13 +152,13 @@ mod tests {
 		assert_eq!(need.delta, 13_668 * 4_128);
 		assert_eq!(need.round, 10 * 56_421_504);
 		assert_eq!(need.shards, 100 * 32 * 4_128);
-		// A day and the longest game, 65,400 blocks, and 100 more.
-		assert_eq!(need.kept_for, 65_500);
-		// A round every ten minutes, 200 blocks: 327.5 of them, begun ones whole, and two.
-		assert_eq!(need.rounds(200), 330);
-		assert_eq!(need.total(200), 330 * 564_215_040 + 13_209_600);
-		assert_eq!(need.total(200).div_ceil(1 << 30), 174);
-		// As long as unbonding takes, 201,600 blocks, it would be three times as much.
+		// A day and the longest game, 81,000 blocks, and 100 more.
+		assert_eq!(need.kept_for, 81_100);
+		// A round every ten minutes, 200 blocks: 405.5 of them, begun ones whole, and two.
+		assert_eq!(need.rounds(200), 408);
+		assert_eq!(need.total(200), 408 * 564_215_040 + 13_209_600);
+		assert_eq!(need.total(200).div_ceil(1 << 30), 215);
+		// As long as unbonding takes, 201,600 blocks, it would be two and a half times as much.
 		assert_eq!(((201_600_u64.div_ceil(200) + 2) * need.round) >> 30, 530);
 	}
 

@@ -306,7 +306,7 @@ pub mod pallet {
 	}
 
 	impl<T: Config> Default for GenesisConfig<T> {
-		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 30 hours and a half. Auditors of one claim in five have
+		/// Four hours and half an hour of 3-second blocks: no game lasts longer than 43 hours and a half. Auditors of one claim in five have
 		/// four hours and one hour. One answer in a hundred is audited, or one for each NEURO, and delivered in four hours.
 		fn default() -> Self {
 			let (audit_share, seal_time, report_time) = (Permill::from_percent(20), 4_800, 1_200);

@@ -446,6 +446,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		Adopted::set(BTreeMap::new());
 		Held::set(BTreeSet::new());
 		Condemned::set(Vec::new());
+		Culprits::set(Vec::new());
 		Excluded::set(BTreeSet::new());
 		AuditUnits::set(0);
 		Epoch::set(0);
@@ -481,10 +482,11 @@ pub fn build_and_execute(test: impl FnOnce()) {
 /// answer for every game and every sample, and money only leaves by burning.
 pub fn check_invariants() {
 	Disputes::do_try_state().expect("invariants hold");
-	let defenders: BTreeSet<_> = crate::Games::<Test>::iter_keys().map(|(claim, _)| claim.who).collect();
+	let of = |(claim, _, game): (ClaimId, _, crate::Game)| game.defenders(&claim).cloned().collect::<Vec<_>>();
+	let defenders: BTreeSet<_> = crate::Games::<Test>::iter().flat_map(of).collect();
 	assert_eq!(Held::get(), defenders, "who is held is not who has games to defend");
 	for (who, claims) in OpenClaims::get() {
-		let games = crate::Games::<Test>::iter_keys().filter(|(claim, _)| claim.who == who).count();
+		let games = crate::Games::<Test>::iter().flat_map(of).filter(|defender| *defender == who).count();
 		assert_eq!(claims, i64::try_from(games).expect("few games") + i64::from(Disputes::open_samples(&who)), "claims on {who:?}");
 	}
 	let accounts: Balance = frame_system::Account::<Test>::iter_values().map(|info| info.data.free + info.data.reserved).sum();

@@ -78,15 +78,26 @@ impl<T: Config> Pallet<T> {
 			PaidBy::<T>::insert(&claim, &challenger, payer);
 		}
 		let members = Self::members_of(grounds);
-		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));
 		let first_round = grounds.first_round();
-		let mut game =
-			Game { position, deadline, reserve: clock, moves: Default::default(), bond, first_round, earlier: None, later: None, members };
+		let mut game = Game {
+			position,
+			deadline: now,
+			reserve: clock,
+			moves: Default::default(),
+			bond,
+			first_round,
+			earlier: None,
+			later: None,
+			members,
+		};
 		for who in game.defenders(&claim) {
 			T::Providers::open_claim(who)?;
 			// The claimant's own stake is what the bond is measured by.
 			Self::load(who, if *who == claim.who { bond } else { 0 });
 		}
+		// With this one among its games.
+		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));
+		game.deadline = deadline;
 		game.note_move(now);
 		Self::enter(&claim, &challenger, game);
 		Self::deposit_event(Event::Opened { claim, challenger, doubt, bond, deadline });

@@ -108,7 +108,7 @@ const DRAW: u64 = 250_000;
 /// Checking a signature of a provider's key for proofs.
 const SIGNATURE: Weight = micros(200);
 /// Looking up what a member of a quorum holds of the largest model, before and after an interval and of an adapter's base, and what of it makes up the whole.
-const COVERS: Weight = micros(2_000);
+const COVERS: Weight = micros(250);
 /// Decoding and encoding a full list of verifiers, and looking through it.
 const LIST: Weight = micros(150);
 /// Decoding and encoding a game and what belongs to it.

@@ -183,7 +183,7 @@ mod tests {
 
 	#[tokio::test]
 	async fn rounds_are_kept_until_nobody_can_dispute_them_and_not_until_bonds_are_out() {
-		// 100 and the longest game, 2 * 20 + 5 * (10 + 20): 290 blocks. The two newest rounds stay in any case.
+		// 100 and the longest game, 3 * 20 + 7 * (10 + 20): 370 blocks. The two newest rounds stay in any case.
 		let terms = Terms { window: 100, clock: 20, extension: 10, bond: NEURO, most_games: 32 };
 		assert_eq!(kept_of_ten_rounds(terms).await, [8, 9]);
 		// A game that is opened when the window is over may last longer than that.

@@ -294,7 +294,7 @@ pub(super) fn leave_undrawn<T: Config>(first: u32) {
 pub(super) fn opened<T: Config>(claim: &ClaimId, work: &Work) -> Result<(AccountId, Game), BenchmarkError> {
 	T::BenchmarkHelper::under_way(claim);
 	let who = challenger::<T>(0);
-	assert_eq!(Pallet::<T>::do_challenge_work(who.clone(), claim.clone(), work, Doubt::Interval(0)), Ok(()));
+	assert_eq!(Pallet::<T>::do_challenge_work(who.clone(), claim.clone(), work, Doubt::Interval(0)), Ok(0));
 	Audits::<T>::mutate(claim, |audit| audit.iter_mut().for_each(|audit| audit.overdue = true));
 	let game = Games::<T>::get(claim, &who).ok_or("a game")?;
 	Ok((who, game))

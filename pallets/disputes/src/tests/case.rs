@@ -23,6 +23,7 @@ use neuroshard_types::{
 	dispute::{AttestationClaim, ClaimId, ClaimKind, OuterJob, WorkClaim},
 	inference::{CheckpointId, Class, Ending, Receipt, Tokens as TokensOf},
 	proof::ProofSignature,
+	quorum::QuorumClaim,
 	run::{PhaseDurations, RunConfig, RunStart, Work},
 	AccountId, H256,
 };
@@ -127,16 +128,16 @@ fn window_of(train: &TrainConfig, step: u32, sequence: u32) -> Option<Window> {
 }
 
 /// A round of inner steps. Whatever is made of it lives as long as the test.
-struct Round {
-	model: ModelConfig,
-	train: TrainConfig,
+pub struct Round {
+	pub model: ModelConfig,
+	pub train: TrainConfig,
 	text: Text,
-	theta: Vec<f32>,
-	momentum: Hash,
+	pub theta: Vec<f32>,
+	pub momentum: Hash,
 	start: Hash,
 }
 
-fn round() -> &'static Round {
+pub fn round() -> &'static Round {
 	static ROUND_OF_TESTS: OnceLock<Round> = OnceLock::new();
 	ROUND_OF_TESTS.get_or_init(|| {
 		let model = ModelConfig { vocab: 64, dim: 64, heads: 2, kv_heads: 1, ffn: 32, max_seq: 64, ..ModelConfig::tiny() };
@@ -155,7 +156,21 @@ impl Round {
 		Corpus { root: merkle_root(&self.text.roots()), shards: shard_count, tokens_per_shard, width: WIDTH }
 	}
 
-	fn setting(&'static self) -> Setting<'static> {
+	/// The tokens of an inner step.
+	pub fn tokens(&self, step: u32) -> Vec<u32> {
+		let read = |sequence| {
+			let window = window_of(&self.train, step, sequence).expect("a window");
+			self.text.0[window.shard as usize][window.start as usize..][..self.train.seq_len as usize + 1].to_vec()
+		};
+		(0..self.train.batch).flat_map(read).collect()
+	}
+
+	/// What proves chunks of the dataset.
+	pub fn library(&self) -> &dyn Library {
+		&self.text
+	}
+
+	pub fn setting(&'static self) -> Setting<'static> {
 		let window: &'static dyn Fn(u32, u32) -> Option<Window> = &|step, sequence| window_of(&round().train, step, sequence);
 		let subject = Subject::Work { corpus: self.corpus(), window, steps: self.train.inner_steps, base: None, quorum: None };
 		Setting { model: &self.model, train: &self.train, round: ROUND, start: self.start, subject }
@@ -173,7 +188,7 @@ impl Round {
 }
 
 /// A strategy that tells the truth of its story.
-fn truthful<S: Story + 'static>(mut player: Player<'static, S>) -> Strategy
+pub fn truthful<S: Story + 'static>(mut player: Player<'static, S>) -> Strategy
 where
 	S::Error: std::fmt::Debug,
 {
@@ -213,6 +228,11 @@ pub fn doubt(work: &Work) -> Option<Doubt> {
 
 /// `work` is a claim of `who` in a round that is adopted now.
 pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
+	reveal_of(who, work, None)
+}
+
+/// The same about work of a quorum.
+pub fn reveal_of(who: &AccountId, work: &Work, quorum: Option<QuorumClaim>) -> ClaimId {
 	let round = round();
 	let judged = WorkClaim {
 		config: config(&round.model, &round.train),
@@ -225,7 +245,7 @@ pub fn reveal(who: &AccountId, work: &Work) -> ClaimId {
 		position: PLACE,
 		work_hash: H256(blake2_256(&codec::Encode::encode(work))),
 		steps: round.train.inner_steps,
-		quorum: None,
+		quorum,
 	};
 	let id = claim(ClaimKind::Work, ROUND, who);
 	<MockHelper as crate::BenchmarkHelper>::work(&id, judged);

@@ -38,10 +38,8 @@ fn a_game_about_an_answer_goes_on_where_it_was() {
 #[test]
 fn a_game_of_before_there_were_quorums_goes_on_where_it_was() {
 	build_and_execute(|| {
-		let false_work = case::work(Some(case::MISTAKE));
-		let claim = case::reveal(&LIAR, &false_work);
-		let doubt = case::doubt(&false_work).expect("a false root");
-		assert_ok!(Disputes::challenge_work(signed(&ALICE), RUN, case::ROUND, LIAR, false_work, doubt));
+		let (claim, work, doubt) = false_work();
+		assert_ok!(challenge(&ALICE, &claim, &work, doubt));
 		let stored = Games::<Test>::get(&claim, ALICE).expect("an open game");
 		let moves = stored.moves.to_vec().try_into().expect("one move");
 		let crate::Game { position, deadline, reserve, bond, first_round, earlier, later, .. } = stored.clone();

@@ -14,6 +14,7 @@ mod moves;
 mod opening;
 mod operators;
 mod properties;
+mod quorums;
 mod several;
 mod turn;
 
@@ -34,7 +35,8 @@ fn signed(who: &AccountId) -> RuntimeOrigin {
 
 /// Disputes work.
 fn challenge(challenger: &AccountId, claim: &ClaimId, work: &Work, doubt: Doubt) -> DispatchResult {
-	Disputes::challenge_work(signed(challenger), claim.run, claim.round, claim.who.clone(), work.clone(), doubt)
+	let called = Disputes::challenge_work(signed(challenger), claim.run, claim.round, claim.who.clone(), work.clone(), doubt);
+	called.map(|_| ()).map_err(|error| error.error)
 }
 
 /// Disputes an attestation.
@@ -95,7 +97,7 @@ impl Match {
 		let game = Disputes::game(self.claim.clone(), self.challenger.clone())?;
 		let [defender, opponent] = &mut self.players;
 		let (who, strategy) = match game.turn {
-			Side::Defender => (self.claim.who.clone(), defender),
+			Side::Defender => (game.defender, defender),
 			Side::Challenger => (self.challenger.clone(), opponent),
 		};
 		Some((who, strategy(&game.position, &self.defence)?))
@@ -105,7 +107,7 @@ impl Match {
 	fn step(&mut self) -> bool {
 		let Some((who, action)) = self.next() else { return false };
 		assert_ok!(play(&who, &self.claim, &self.challenger, action.clone()));
-		if who == self.claim.who {
+		if who != self.challenger {
 			self.defence.push(action);
 		}
 		true

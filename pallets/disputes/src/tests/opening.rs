@@ -22,10 +22,11 @@ fn an_opened_game_holds_the_bond_and_waits_for_the_defender() {
 		let opened = Event::Opened { claim: claim.clone(), challenger: ALICE, doubt: Some(doubt), bond: BOND, deadline };
 		assert_eq!(events(), [opened]);
 		assert_eq!((free(&ALICE), Balances::balance_on_hold(&HoldReason::Challenge.into(), &ALICE)), (FUNDS - BOND, BOND));
-		let GameView { position, turn, deadline: shown, reserve, moves, bond } = Disputes::game(claim.clone(), ALICE).expect("a game");
+		let GameView { position, turn, deadline: shown, reserve, moves, bond, defender } =
+			Disputes::game(claim.clone(), ALICE).expect("a game");
 		assert!(matches!(position, Position::Steps { first: 2, count: 2, .. }));
 		assert_eq!((turn, shown, reserve, moves, bond), (Side::Defender, deadline, CLOCK, vec![4], BOND));
-		assert_eq!(Held::get(), [claim.who.clone()].into());
+		assert_eq!((Held::get(), defender), ([claim.who.clone()].into(), LIAR));
 		for who in [&ALICE, &LIAR] {
 			assert_eq!(Disputes::games_of(who.clone(), None), [(claim.clone(), ALICE)]);
 		}
@@ -87,7 +88,7 @@ fn calls_need_a_signature() {
 	build_and_execute(|| {
 		let (claim, work, doubt) = false_work();
 		let opened = Disputes::challenge_work(RuntimeOrigin::root(), claim.run, claim.round, LIAR, work, doubt);
-		assert_eq!(opened, Err(DispatchError::BadOrigin));
+		assert_eq!(opened.map(|_| ()).map_err(|error| error.error), Err(DispatchError::BadOrigin));
 		let opened = Disputes::challenge_attestation(RuntimeOrigin::none(), claim.run, claim.round, LIAR);
 		assert_eq!(opened.map_err(|error| error.error), Err(DispatchError::BadOrigin));
 		let played = Disputes::play(RuntimeOrigin::root(), claim, ALICE, H256::zero(), Move::Vector(0));
@@ -112,8 +113,8 @@ fn the_terms_are_those_of_genesis_and_of_the_runtime() {
 		let terms = Terms { window: WINDOW, clock: CLOCK, extension: EXTENSION, bond: BOND, most_games: 32 };
 		assert_eq!(Disputes::terms(), terms);
 		let period: BlockNumber = <crate::GetDisputePeriod<Test> as frame_support::traits::Get<_>>::get();
-		// The window, both clocks, five extensions of the challenger and five clocks that the defender gains at most.
-		assert_eq!(period, WINDOW + 2 * CLOCK + 5 * EXTENSION + 5 * CLOCK);
+		// The window, the clocks of both and of a member of a quorum, seven extensions of the challenger and seven clocks that defenders gain at most.
+		assert_eq!(period, WINDOW + 3 * CLOCK + 7 * EXTENSION + 7 * CLOCK);
 	});
 }
 

@@ -10,6 +10,7 @@ use neuroshard_types::{
 	provider::Role,
 	span::Span,
 	traits::WorkProofs,
+	AccountId,
 };
 
 #[test]
@@ -189,5 +190,34 @@ fn the_window_is_a_genesis_value_that_others_can_read() {
 		Ponw::confirm(&ALICE, key(0, 0), 5, true);
 		run_to(2);
 		assert_eq!(Credited::get().len(), 1);
+	});
+}
+
+#[test]
+fn a_part_of_a_place_is_a_proof_of_its_own_that_is_paid_held_and_voided_like_any_other() {
+	build_and_execute(|| {
+		for run in 1..4 {
+			Ponw::confirm_part(&BOB, key(run, 5), 7, true);
+		}
+		assert_eq!(Claims::get().get(&BOB), Some(&3));
+		assert_eq!(
+			Pending::<Test>::get(BOB, key(1, 5)).map(PendingProof::from),
+			Some(PendingProof { units: 7, final_at: Some(1 + WINDOW) })
+		);
+		// No round is paid twice, whoever proves it, and no other one before it.
+		assert_noop!(submit(&BOB, key(1, 5)), Error::<Test>::AlreadyProven);
+		Ponw::confirm_part(&BOB, key(1, 5), 7, true);
+		Ponw::confirm_part(&BOB, key(1, 4), 7, true);
+		assert_eq!(Claims::get().get(&BOB), Some(&3));
+		// Whoever is no provider has none.
+		Ponw::confirm_part(&AccountId::new([9; 32]), key(1, 5), 7, true);
+		Ponw::void(&BOB, key(2, 5));
+		Ponw::hold(&BOB);
+		run_to(1 + WINDOW);
+		assert_eq!(Credited::get(), vec![]);
+		Ponw::release(&BOB);
+		run_to(3 + WINDOW);
+		assert_eq!(Credited::get(), vec![(BOB, ProofKind::Training, Role::Worker, 7); 2]);
+		assert_eq!(Claims::get().get(&BOB), Some(&0));
 	});
 }

@@ -251,13 +251,13 @@ fn genesis(deliver_time: u32) {
 
 #[test]
 fn what_is_paid_for_can_be_disputed_as_long_as_audits_take() {
-	genesis(29);
+	genesis(39);
 }
 
 #[test]
-#[should_panic(expected = "the 101 blocks in which claims can be disputed are too few for audits of answers, which take 102")]
+#[should_panic(expected = "the 131 blocks in which claims can be disputed are too few for audits of answers, which take 132")]
 fn a_genesis_without_time_for_audits_of_answers_is_none() {
-	genesis(30);
+	genesis(40);
 }
 
 #[test]
