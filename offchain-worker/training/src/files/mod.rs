@@ -9,17 +9,22 @@ mod checkpoint;
 mod delta;
 mod engine;
 mod error;
+mod held;
 mod need;
 mod outer;
 mod replay;
 mod shelf;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_held;
 mod vector;
 
 pub use checkpoint::FiledCheckpoint;
+pub use delta::{filed_delta, SentFiles};
 pub use engine::{FileEngine, FileRound, FileStart};
 pub use error::{FileJobError, FilesError};
+pub use held::{handed, PartError, PartsWriter, HANDED_TILES};
 pub use need::{replay_bytes, steps_bytes, FilesNeed};
 pub use replay::{replay_run_in_files, InFiles};
 pub use shelf::FileShelf;
