@@ -4,16 +4,17 @@ mod step;
 
 use crate::{
 	keep::{Keep, KeepError},
-	message::{Message, Rows, Sums, Told},
+	message::{Beginning, Message, Rows, Sums, Told},
 };
 use neuroshard_compute::exec::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
 use neuroshard_graph::{
 	game::{Record, Signature},
 	merkle::Hash,
-	span::{check_cut, gave, given, trained_units, units, CutError, Seam, Span},
+	span::{check_cut, gave, given, trained_units, units, CutError, Held, Seam, Span},
 	ModelConfig, TrainConfig,
 };
 use std::{
+	borrow::Cow,
 	collections::{BTreeMap, VecDeque},
 	sync::Arc,
 };
@@ -239,6 +240,25 @@ impl<S: Signer> Member<S> {
 		self.keep.as_mut()
 	}
 
+	/// Between two intervals, the state that it can begin with; what had come for the next step is forgotten. `None` within an interval.
+	pub(crate) fn rests(&mut self) -> Option<Beginning> {
+		let rests = !self.is_under_way && self.record.steps.is_empty();
+		rests.then(|| {
+			self.early.clear();
+			Beginning { steps: self.step, state: self.record.before }
+		})
+	}
+
+	/// Its parameters, first and second moments.
+	pub fn state(&self) -> [Cow<'_, [f32]>; 3] {
+		self.trainer.state(&self.arena)
+	}
+
+	/// What it holds of a vector.
+	pub fn held(&self) -> &Held {
+		self.trainer.held()
+	}
+
 	fn span(&self) -> Span {
 		self.place.spans[self.place.member]
 	}
@@ -302,6 +322,7 @@ impl<S: Signer> Member<S> {
 		let step = match &message {
 			Message::Rows(Rows { step, .. }) | Message::Sums(Sums { step, .. }) => *step,
 			Message::Record(_) => return Err(fault("sent a record to one that does not lead")),
+			_ => return Err(fault("sent something that no step has")),
 		};
 		if step == self.step.wrapping_add(1) || (!self.is_under_way && step == self.step) {
 			// No more than what a step has of each member: rows and gradients of two seams, and sums.
@@ -309,7 +330,7 @@ impl<S: Signer> Member<S> {
 			let fits = match &message {
 				Message::Rows(rows) => rows.numbers.len() == self.width.saturating_mul(self.trainer.micro_tokens()),
 				Message::Sums(sums) => sums.squares.len() <= self.trainer.sums(),
-				Message::Record(_) => false,
+				_ => false,
 			};
 			if !fits || self.early.iter().filter(|(sender, _)| *sender == from).count() >= most {
 				return Err(fault("sent more than a step has"));
@@ -340,7 +361,7 @@ impl<S: Signer> Member<S> {
 				self.under.sums.insert(from, sums);
 				Ok(())
 			}
-			Message::Record(_) => Ok(()),
+			_ => Ok(()),
 		}
 	}
 
