@@ -141,9 +141,8 @@ mod tests {
 	fn all_begin_with_the_last_state_that_is_known_and_that_all_have() {
 		// Parts of members 0 and 1.
 		let known = BTreeMap::from([(0, vec![[1; 32], [2; 32]]), (4, vec![[3; 32], [4; 32]]), (8, vec![[5; 32], [6; 32]])]);
-		let latest = |first: &[(u32, u8)], second: &[(u32, u8)]| {
-			latest(&known, &BTreeMap::from([(0, beginnings(first)), (1, beginnings(second))]))
-		};
+		let latest =
+			|first: &[(u32, u8)], second: &[(u32, u8)]| latest(&known, &BTreeMap::from([(0, beginnings(first)), (1, beginnings(second))]));
 		assert_eq!(latest(&[(0, 1), (4, 3), (8, 5)], &[(0, 2), (4, 4), (8, 6)]), Ok(8));
 		assert_eq!(latest(&[(0, 1), (4, 3), (8, 5)], &[(4, 4), (0, 2)]), Ok(4));
 		// Another state after 4 steps than was signed is none, and a state that the leader does not know neither.

@@ -36,7 +36,7 @@ pub struct Sources {
 	pub base: Option<TileFile>,
 	/// What the place's last delta has left unsaid, in a run whose deltas are sent as a code that leaves something; only the leader reads it.
 	pub residual: Option<TileFile>,
-	/// The member's own folder for this round: what it keeps to defend itself (`keep`), and of the leader the records (`records`), the delta and its residual.
+	/// The member's own folder for this attempt at the round, as no other attempt has the same windows: what it keeps to defend itself (`keep`), and of the leader the records (`records`), the delta and its residual.
 	pub folder: PathBuf,
 }
 
@@ -197,7 +197,8 @@ impl<S: Signer + Clone> Seat<S> {
 	/// links' runtime, waits while nothing is to be done.
 	///
 	/// # Errors
-	/// [`SeatError`], after which it can be called again over new links.
+	/// [`SeatError`], after which it can be called again over new links. A member that has handed over its parameters and hears nothing of the work may find that
+	/// the leader has revealed it all the same.
 	pub fn train(&mut self, mail: &mut Mail, conduct: &mut Conduct<'_>) -> Result<Placed, SeatError> {
 		let have = self.have()?;
 		let ledger = if self.leads() { Some(self.ledger()?) } else { None };
@@ -294,4 +295,3 @@ impl<S: Signer + Clone> Seat<S> {
 		room(self.place.flying)
 	}
 }
-

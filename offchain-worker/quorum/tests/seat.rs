@@ -23,7 +23,10 @@ fn coded(code: Code) -> Aggregator {
 	Aggregator::Compressed(Compressed { code, robust: Robust { clip: F32::new(0.0), rule: Rule::Mean } })
 }
 
-fn split(attempts: Vec<Attempt>) -> (Vec<Seat<Stamp>>, Vec<Vec<u32>>, Vec<Result<(), SeatError>>) {
+/// Seats, first steps of the intervals that each has ended, and what became of its round.
+type Parts = (Vec<Seat<Stamp>>, Vec<Vec<u32>>, Vec<Result<(), SeatError>>);
+
+fn split(attempts: Vec<Attempt>) -> Parts {
 	let mut parts = (Vec::new(), Vec::new(), Vec::new());
 	for (seat, ended, placed) in attempts {
 		parts.0.push(seat);
@@ -78,13 +81,12 @@ fn deltas_that_are_sent_as_a_code_are_those_of_one_machine_with_what_they_leave(
 /// A round in which `lost` is gone once it has sent so many messages, and who comes in its place has these files. Returns the first steps of the intervals that are
 /// taken after that.
 fn interrupted(setting: &Setting, (lost, after): (usize, usize), replaced: impl FnOnce() -> Seat<Stamp>) -> (Vec<u32>, Vec<Attempt>) {
-	let (seats, _, failed) = split(attempt(setting, 0, setting.seats(0, None), &gone(lost, after)));
+	let (mut seats, _, failed) = split(attempt(setting, 0, setting.seats(0, None), &gone(lost, after)));
 	for (member, failed) in failed.into_iter().enumerate().filter(|(member, _)| *member != lost) {
 		// Who has waited for it names it; others may see first that somebody else has given up.
 		let error = failed.unwrap_err();
 		assert!(!error.members(member).contains(&member) && !error.is_divergence(), "{error}");
 	}
-	let mut seats = seats;
 	drop(seats.remove(lost));
 	seats.insert(lost, replaced());
 	let attempts = attempt(setting, 0, seats, &honest());
