@@ -123,6 +123,30 @@ fn who_comes_in_the_place_of_a_lost_member_and_has_the_checkpoint_only_makes_all
 }
 
 #[test]
+fn a_round_of_which_one_member_after_the_other_is_lost_the_leader_with_its_records_among_them_is_that_of_one_machine() {
+	let setting = Setting::new(coded(Code::Int8), false);
+	let expected = Alone::new(&setting).round(&setting);
+	let mut seats = setting.seats(0, None);
+	let mut begun = Vec::new();
+	for (lost, after, folder) in
+		[(1, 16, "round-0-member-1"), (2, 9, "round-0-member-2"), (LEADER, 12, "new-leader"), (1, 3, "round-0-member-1")]
+	{
+		let (left, _, failed) = split(attempt(&setting, 0, seats, &gone(lost, after)));
+		assert!(failed.iter().all(Result::is_err));
+		seats = left;
+		drop(seats.remove(lost));
+		seats.insert(lost, setting.seat(lost, 0, folder, None));
+		let states = seats.iter().map(|seat| seat.keep().unwrap().intervals().unwrap());
+		begun.push(states.collect::<Vec<_>>());
+	}
+	// What members have kept is of no use to a leader that knows nothing of it.
+	assert_eq!(begun[2], [vec![], vec![0, 2], vec![0, 2]]);
+	let attempts = attempt(&setting, 0, seats, &honest());
+	assert_eq!(attempts[LEADER].1, [0, 2, 4]);
+	assert_as_alone(&attempts, &expected);
+}
+
+#[test]
 fn a_kept_state_that_is_damaged_counts_for_none() {
 	let setting = Setting::new(Aggregator::Mean, false);
 	let expected = Alone::new(&setting).round(&setting);

@@ -142,8 +142,7 @@ fn sent(
 		}
 		exec.delta(&mut arena[..], &base.piece(&piece)?, 0..len, decay.map(F32::get), len..2 * len);
 		let x = &mut arena[len..];
-		let numbers =
-			code.map(|code| encode_vector(code, exec, &piece.tiling(), x).map(|numbers| (code, numbers))).transpose()?;
+		let numbers = code.map(|code| encode_vector(code, exec, &piece.tiling(), x).map(|numbers| (code, numbers))).transpose()?;
 		if !x.iter().all(|value| value.is_finite()) {
 			return Err(CodeError::Value.into());
 		}

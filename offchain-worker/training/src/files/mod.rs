@@ -3,6 +3,8 @@
 //! [`FileEngine`] takes inner steps with [`neuroshard_compute::exec::OutOfCore`] on a [`FileShelf`], and reads and writes checkpoints, deltas and residuals as
 //! [`TileFile`]s, in the tile encoding in which peers exchange them. All bits are those of [`crate::engine::Engine`] and [`crate::outer`]. Nothing as large as a
 //! vector of the model is in memory but hashes of parts of it.
+//!
+//! Where several machines hold a model, each reads its part of a file with [`TileFile::held`], and [`PartsWriter`] writes the file of what they hold.
 
 mod audit;
 mod checkpoint;
