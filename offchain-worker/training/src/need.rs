@@ -152,25 +152,25 @@ mod tests {
 		assert_eq!(need.delta, 13_668 * 4_128);
 		assert_eq!(need.round, 10 * 56_421_504);
 		assert_eq!(need.shards, 100 * 32 * 4_128);
-		// A day and the longest game, 65,400 blocks, and 100 more.
-		assert_eq!(need.kept_for, 65_500);
-		// A round every ten minutes, 200 blocks: 327.5 of them, begun ones whole, and two.
-		assert_eq!(need.rounds(200), 330);
-		assert_eq!(need.total(200), 330 * 564_215_040 + 13_209_600);
-		assert_eq!(need.total(200).div_ceil(1 << 30), 174);
-		// As long as unbonding takes, 201,600 blocks, it would be three times as much.
+		// A day and the longest game, 81,000 blocks, and 100 more.
+		assert_eq!(need.kept_for, 81_100);
+		// A round every ten minutes, 200 blocks: 405.5 of them, begun ones whole, and two.
+		assert_eq!(need.rounds(200), 408);
+		assert_eq!(need.total(200), 408 * 564_215_040 + 13_209_600);
+		assert_eq!(need.total(200).div_ceil(1 << 30), 215);
+		// As long as unbonding takes, 201,600 blocks, it would be two and a half times as much.
 		assert_eq!(((201_600_u64.div_ceil(200) + 2) * need.round) >> 30, 530);
 	}
 
 	#[test]
 	fn the_shortest_round_that_fits_is_said_and_one_block_less_does_not_fit() {
 		let need = DiskNeed::new(&model(), &TrainConfig::tiny(), 8, &SHAPE, &TERMS).unwrap();
-		// 50 GiB hold 95 rounds beside the shards, 93 of them for disputes: 65,500 / 93 = 704.3.
+		// 50 GiB hold 95 rounds beside the shards, 93 of them for disputes: 81,100 / 93 = 872.04.
 		let limit = 50 << 30;
-		assert_eq!(need.shortest_round(limit), Some(705));
-		assert!(need.total(705) <= limit && need.total(704) > limit);
-		assert_eq!(need.shortest_round(need.total(65_500)), Some(65_500));
-		assert_eq!(need.shortest_round(need.total(65_500) - 1), None);
+		assert_eq!(need.shortest_round(limit), Some(873));
+		assert!(need.total(873) <= limit && need.total(872) > limit);
+		assert_eq!(need.shortest_round(need.total(81_100)), Some(81_100));
+		assert_eq!(need.shortest_round(need.total(81_100) - 1), None);
 		assert_eq!(need.shortest_round(u64::MAX), Some(1));
 	}
 
@@ -181,9 +181,9 @@ mod tests {
 		let need = DiskNeed::new(&model(), &train, 8, &SHAPE, &TERMS).unwrap();
 		// In each of 8 layers A and B of 12 tiles each.
 		assert_eq!((need.delta, need.base), (8 * 24 * 4_128, 13_668 * 4_128));
-		assert_eq!(need.total(200), 330 * 10 * 192 * 4_128 + 13_209_600 + 56_421_504);
-		assert_eq!(need.shortest_round(need.total(65_500)), Some(65_500));
-		assert_eq!(need.shortest_round(need.total(65_500) - 1), None);
+		assert_eq!(need.total(200), 408 * 10 * 192 * 4_128 + 13_209_600 + 56_421_504);
+		assert_eq!(need.shortest_round(need.total(81_100)), Some(81_100));
+		assert_eq!(need.shortest_round(need.total(81_100) - 1), None);
 	}
 
 	#[test]
