@@ -53,7 +53,7 @@ pub struct Conduct<'a> {
 /// A round that is complete.
 #[derive(Clone, Debug)]
 pub struct Placed {
-	/// Work that is sealed and later revealed, as one machine's.
+	/// Work that is sealed and later revealed, as one machine's: of who does not lead, as the leader has told it.
 	pub work: Work,
 	/// The files that others are handed; only the leader has them.
 	pub sent: Option<SentFiles>,
