@@ -59,7 +59,7 @@ pub enum KeepError {
 }
 
 impl KeepError {
-	fn of(path: &Path, error: &io::Error) -> Self {
+	pub(crate) fn of(path: &Path, error: &io::Error) -> Self {
 		match error.kind() {
 			io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::Full(path.into()),
 			kind => Self::Io { path: path.into(), kind },
@@ -111,7 +111,7 @@ fn write_numbers(file: &mut File, path: &Path, numbers: impl Iterator<Item = u32
 }
 
 /// Makes a folder for the member alone, and those that it is in; it may be there already.
-fn make(folder: &Path) -> Result<(), KeepError> {
+pub(crate) fn make(folder: &Path) -> Result<(), KeepError> {
 	DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| KeepError::of(folder, &error))
 }
 

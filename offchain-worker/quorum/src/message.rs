@@ -7,6 +7,7 @@ use neuroshard_graph::{
 	span::{row_tiles, Seam},
 };
 use neuroshard_kernels::num::canon_bits;
+use neuroshard_types::run::Work;
 
 /// A message from one member to another.
 #[allow(clippy::large_enum_variant, reason = "few of them wait at a time, most with rows that are larger")]
@@ -18,6 +19,34 @@ pub enum Message {
 	Sums(Sums),
 	/// What a member says about an interval.
 	Record(Told),
+	/// To the leader: the states that a member can begin with.
+	Have(Vec<Beginning>),
+	/// From the leader: the inner steps of the round that are behind the state that all begin with.
+	Begin(u32),
+	/// From the leader: all intervals are checked, and each hands over its parameters.
+	Give,
+	/// To the leader: the next tiles of the sender's parameters after the last inner step.
+	Tiles(Handed),
+	/// From the leader: the round is complete, with this work.
+	Done(Box<Work>),
+}
+
+/// A state that a member has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Beginning {
+	/// Inner steps of the round behind it.
+	pub steps: u32,
+	/// The member's part of it, as [`Record::before`].
+	pub state: Hash,
+}
+
+/// Tiles of what a member holds.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Handed {
+	/// Number of the first one, counted through the member's.
+	pub first: u32,
+	/// Their bytes.
+	pub tiles: Vec<u8>,
 }
 
 /// What a member tells the leader about an interval.

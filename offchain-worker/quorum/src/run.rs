@@ -9,7 +9,7 @@ use crate::{
 use neuroshard_compute::exec::StepOutcome;
 use neuroshard_support::frames::FrameError;
 use std::{
-	collections::BTreeMap,
+	collections::{BTreeMap, VecDeque},
 	ops::Range,
 	time::{Duration, Instant},
 };
@@ -30,6 +30,8 @@ pub struct Mail {
 	pub outboxes: BTreeMap<usize, Sender<Message>>,
 	/// Where time passes while the thread waits.
 	pub runtime: Handle,
+	/// What has arrived before it could be taken.
+	early: VecDeque<Arrived>,
 	/// Links that have ended: that matters to who waits for something of theirs.
 	ended: BTreeMap<usize, FrameError>,
 	waited: Duration,
@@ -104,6 +106,18 @@ pub enum QuorumError {
 	Tokens(u32, String),
 }
 
+impl QuorumError {
+	/// Members to replace, as far as that shows to member `own`: who is late or gone, or at fault, or one of those.
+	pub fn members(&self, own: usize) -> Vec<usize> {
+		match self {
+			Self::Late(members, _) => members.clone(),
+			Self::Gone(member, _) | Self::Fault(Fault::Member { member, .. }) => vec![*member],
+			Self::Lead(error) => error.members(own),
+			_ => Vec::new(),
+		}
+	}
+}
+
 /// Numbers of members in words.
 fn list(members: &[usize]) -> String {
 	let numbers: Vec<String> = members.iter().map(ToString::to_string).collect();
@@ -127,7 +141,7 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 		member.begin(step, &tokens)?;
 		while member.outcome().is_none() {
 			// What has arrived comes first: it may be a gradient, which frees memory.
-			while let Ok(arrived) = mail.inbox.try_recv() {
+			while let Some(arrived) = mail.next() {
 				mail.take(member, arrived, task.role.leader())?;
 			}
 			match member.work()? {
@@ -164,7 +178,7 @@ pub fn work<S: Signer>(member: &mut Member<S>, mail: &mut Mail, task: &mut Task<
 impl Mail {
 	/// Without a message yet.
 	pub fn new(inbox: Receiver<Arrived>, outboxes: BTreeMap<usize, Sender<Message>>, runtime: Handle) -> Self {
-		Self { inbox, outboxes, runtime, ended: BTreeMap::new(), waited: Duration::ZERO }
+		Self { inbox, outboxes, runtime, early: VecDeque::new(), ended: BTreeMap::new(), waited: Duration::ZERO }
 	}
 
 	/// Time that was spent waiting for others.
@@ -187,7 +201,29 @@ impl Mail {
 		Ok(())
 	}
 
-	fn send(&mut self, to: usize, message: Message) -> Result<(), QuorumError> {
+	/// What has arrived already, if anything has.
+	fn next(&mut self) -> Option<Arrived> {
+		self.early.pop_front().or_else(|| self.inbox.try_recv().ok())
+	}
+
+	/// Waits for the next message of members of which something is `missing`, for one who takes no step meanwhile. What others send for the first step waits until
+	/// that begins: no more than `room` messages of each.
+	pub(crate) fn expect(&mut self, patience: Duration, missing: &[usize], room: usize) -> Result<(usize, Message), QuorumError> {
+		loop {
+			match self.wait(patience, missing)? {
+				(from, Ok(message @ (Message::Rows(_) | Message::Sums(_)))) => {
+					if self.early.iter().filter(|(sender, _)| *sender == from).count() >= room {
+						return Err(Fault::Member { member: from, what: "sent more than fits before the first step" }.into());
+					}
+					self.early.push_back((from, Ok(message)));
+				}
+				(from, Ok(message)) => return Ok((from, message)),
+				(from, Err(error)) => drop(self.ended.insert(from, error)),
+			}
+		}
+	}
+
+	pub(crate) fn send(&mut self, to: usize, message: Message) -> Result<(), QuorumError> {
 		match self.outboxes.get(&to).is_some_and(|outbox| outbox.blocking_send(message).is_ok()) {
 			true => Ok(()),
 			// The reader of that link says why, if it has not already.

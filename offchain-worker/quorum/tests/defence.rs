@@ -157,7 +157,7 @@ fn the_same_is_kept_in_whatever_order_messages_arrive_with_signatures_and_for_th
 				Seam::Rows(unit) => format!("step-0000000000-rows-{unit}"),
 				Seam::Gradient(unit) => format!("step-0000000000-gradient-{unit}"),
 			};
-			assert_eq!(file(&name).unwrap().len(), rows + 64 * micros, "{name}");
+			assert_eq!(file(&name).unwrap().len(), rows + 65 * micros, "{name}");
 		}
 		assert_eq!(file("step-0000000000-tokens").is_some(), world.place(member).reads_tokens());
 		assert!(file("record").is_some() && file("start-2").is_some());

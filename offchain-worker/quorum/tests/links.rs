@@ -15,8 +15,10 @@ use neuroshard_graph::{
 use neuroshard_quorum::{
 	link::{longest, read, write},
 	run::room,
-	work, Interval, Leader, Mail, Member, Place, QuorumError, Role, Start, Task,
+	work, Beginning, Handed, Interval, Leader, Mail, Member, Message, Place, QuorumError, Role, Start, Task,
 };
+use neuroshard_training::files::HANDED_TILES;
+use neuroshard_types::{run::Work, H256};
 use std::{collections::BTreeMap, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::{runtime::Runtime, sync::mpsc::channel};
 use tokio_util::sync::CancellationToken;
@@ -137,4 +139,36 @@ fn a_member_that_says_nothing_is_named_by_who_waits_for_it() {
 	let QuorumError::Late(members, _) = error else { panic!("{error}") };
 	assert!(members.contains(&1), "{error}");
 	assert!(error.to_string().starts_with("nothing came from member 1"), "{error}");
+}
+
+#[test]
+fn all_that_a_round_begins_and_ends_with_arrives_as_it_was_sent_with_as_many_tiles_as_are_handed_over_at_a_time() {
+	let work = Work { state_roots: vec![H256([3; 32]); 2].try_into().unwrap(), delta_root: H256([4; 32]), delta_bytes: 4_096, tokens: 77 };
+	let tiles = (0..HANDED_TILES * 4_096).map(|byte| byte as u8).collect();
+	let sent = vec![
+		Message::Have(vec![Beginning { steps: 4, state: [1; 32] }, Beginning { steps: 0, state: [2; 32] }]),
+		Message::Begin(4),
+		Message::Give,
+		Message::Tiles(Handed { first: 9, tiles }),
+		Message::Done(Box::new(work)),
+	];
+	let arrived = Runtime::new().unwrap().block_on(async {
+		let (near, far) = tokio::io::duplex(1 << 10);
+		let ((outbox, queue), (inbox, mut arrives)) = (channel(1), channel(1));
+		tokio::spawn(write(near, queue, CancellationToken::new()));
+		// No rows of a micro-batch are longer.
+		tokio::spawn(read((2, longest(0)), far, inbox, CancellationToken::new()));
+		let messages = sent.clone();
+		tokio::spawn(async move {
+			for message in messages {
+				outbox.send(message).await.unwrap();
+			}
+		});
+		let mut arrived = Vec::new();
+		while let Some((2, Ok(message))) = arrives.recv().await {
+			arrived.push(message);
+		}
+		arrived
+	});
+	assert!(arrived == sent);
 }

@@ -165,12 +165,12 @@ mod tests {
 	#[test]
 	fn the_shortest_round_that_fits_is_said_and_one_block_less_does_not_fit() {
 		let need = DiskNeed::new(&model(), &TrainConfig::tiny(), 8, &SHAPE, &TERMS).unwrap();
-		// 50 GiB hold 95 rounds beside the shards, 93 of them for disputes: 65,500 / 93 = 704.3.
+		// 50 GiB hold 95 rounds beside the shards, 93 of them for disputes: 81,100 / 93 = 872.04.
 		let limit = 50 << 30;
-		assert_eq!(need.shortest_round(limit), Some(705));
-		assert!(need.total(705) <= limit && need.total(704) > limit);
-		assert_eq!(need.shortest_round(need.total(65_500)), Some(65_500));
-		assert_eq!(need.shortest_round(need.total(65_500) - 1), None);
+		assert_eq!(need.shortest_round(limit), Some(873));
+		assert!(need.total(873) <= limit && need.total(872) > limit);
+		assert_eq!(need.shortest_round(need.total(81_100)), Some(81_100));
+		assert_eq!(need.shortest_round(need.total(81_100) - 1), None);
 		assert_eq!(need.shortest_round(u64::MAX), Some(1));
 	}
 
@@ -181,9 +181,9 @@ mod tests {
 		let need = DiskNeed::new(&model(), &train, 8, &SHAPE, &TERMS).unwrap();
 		// In each of 8 layers A and B of 12 tiles each.
 		assert_eq!((need.delta, need.base), (8 * 24 * 4_128, 13_668 * 4_128));
-		assert_eq!(need.total(200), 330 * 10 * 192 * 4_128 + 13_209_600 + 56_421_504);
-		assert_eq!(need.shortest_round(need.total(65_500)), Some(65_500));
-		assert_eq!(need.shortest_round(need.total(65_500) - 1), None);
+		assert_eq!(need.total(200), 408 * 10 * 192 * 4_128 + 13_209_600 + 56_421_504);
+		assert_eq!(need.shortest_round(need.total(81_100)), Some(81_100));
+		assert_eq!(need.shortest_round(need.total(81_100) - 1), None);
 	}
 
 	#[test]

@@ -63,7 +63,12 @@ fn numbers(from: &mut impl Read, path: &Path, count: usize) -> Result<Vec<u32>, 
 		from.read_exact(&mut bytes).map_err(|error| failed(path, &error))?;
 		Ok(u32::from_le_bytes(bytes))
 	};
-	(0..count).map(|_| read()).collect()
+	// As many as the file has, or a place asks for: a vector that grows takes up to three times as much.
+	let mut numbers = Vec::with_capacity(count);
+	for _ in 0..count {
+		numbers.push(read()?);
+	}
+	Ok(numbers)
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> KeepError {

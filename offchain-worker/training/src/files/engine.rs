@@ -229,18 +229,12 @@ impl FileEngine {
 				ControlFlow::Break(Stop::Ends) => return Err(FileJobError::Round(RoundError::Early(done))),
 			}
 		}
-		let SentFiles { delta, residual } = match self.sent(base.unwrap_or(theta), residual, folder) {
+		let sent = match self.sent(base.unwrap_or(theta), residual, folder) {
 			Err(FilesError::Code(error)) => return Err(FileJobError::Round(error.into())),
 			sent => sent?,
 		};
-		state_roots.extend(residual.iter().flat_map(|(before, after)| [*before, after.root()]));
-		let (count, steps) = (state_roots.len(), u32::try_from(losses.len()).unwrap_or(u32::MAX));
-		let work = Work {
-			state_roots: state_roots.try_into().map_err(|_| FilesError::StateRoots(count))?,
-			delta_root: delta.root(),
-			delta_bytes: delta.encoded_len(),
-			tokens: self.train.tokens_after(steps),
-		};
+		let work = sent.work(&self.train, state_roots, u32::try_from(losses.len()).unwrap_or(u32::MAX))?;
+		let SentFiles { delta, residual } = sent;
 		Ok(FileRound { work, delta, residual: residual.map(|(_, after)| after), losses })
 	}
 

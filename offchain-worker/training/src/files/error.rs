@@ -57,6 +57,9 @@ pub enum FilesError {
 		/// Wanted.
 		expected: H256,
 	},
+	/// A part of a vector is not the one that a span holds.
+	#[error("{path}: the tiles of this span are not its part of the vector: fetch or make the file again", path = .0.display())]
+	Part(PathBuf),
 	/// A vector was not written to its end.
 	#[error("{path}: {found} tiles were written where the vector has {expected}", path = path.display())]
 	Unfinished {

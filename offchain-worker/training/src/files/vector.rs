@@ -74,6 +74,11 @@ impl Rooted {
 		self.next = end;
 	}
 
+	/// Tiles whose hashes were taken in.
+	pub fn len(&self) -> u32 {
+		self.next
+	}
+
 	/// The root over all of them; `None` while some are missing.
 	pub fn root(&self) -> Option<H256> {
 		let parts: Vec<_> = self.parts.iter().map(|(cover, roots)| (cover, roots.as_slice())).collect();
@@ -93,6 +98,11 @@ pub struct TileFile {
 }
 
 impl TileFile {
+	/// A vector that begins with its file, and has this root.
+	pub(super) fn of(path: &Path, file: Arc<File>, tiles: usize, root: H256) -> Self {
+		Self { path: path.to_path_buf(), file, first: 0, tiles, root }
+	}
+
 	/// The vector of this layout that begins at byte `first` of the file at `path`, all of which is read once.
 	///
 	/// # Errors

@@ -1,0 +1,79 @@
+//! What a leader keeps of a round, in files: what all members have said about each interval, checked. It posts that if the interval is disputed.
+
+use crate::{keep::make, KeepError, Led};
+use codec::{DecodeAll, Encode};
+use neuroshard_atomic_write::write_private;
+use neuroshard_graph::merkle::Hash;
+use std::{
+	fs::{self, File},
+	io::{self, Read},
+	path::PathBuf,
+};
+
+/// Bytes of a file, at most: more than any move has.
+const MOST: u64 = 64 << 20;
+
+/// Keeps the records of a round's intervals in a directory of the leader's own, until it is told to forget them.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+	folder: PathBuf,
+}
+
+impl Ledger {
+	/// In a directory that nothing else is in; it is made if it is not there.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn new(folder: impl Into<PathBuf>) -> Result<Self, KeepError> {
+		let folder = folder.into();
+		make(&folder)?;
+		Ok(Self { folder })
+	}
+
+	fn path(&self, first: u32) -> PathBuf {
+		self.folder.join(format!("records-{first:010}"))
+	}
+
+	/// Keeps what members say about the interval that begins with inner step `first`, in place of what they said about an earlier attempt at it.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn keep(&self, first: u32, led: &Led) -> Result<(), KeepError> {
+		let path = self.path(first);
+		write_private(&path, &(led.root, &led.records).encode()).map_err(|error| KeepError::of(&path, &error))
+	}
+
+	/// What members say about the interval that begins with inner step `first`; `None` if nothing is kept.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn kept(&self, first: u32) -> Result<Option<Led>, KeepError> {
+		let (path, mut bytes) = (self.path(first), Vec::new());
+		let file = match File::open(&path) {
+			Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+			file => file.map_err(|error| KeepError::of(&path, &error))?,
+		};
+		file.take(MOST).read_to_end(&mut bytes).map_err(|error| KeepError::of(&path, &error))?;
+		let (root, records) = DecodeAll::decode_all(&mut &bytes[..]).map_err(|_| KeepError::Malformed(path))?;
+		Ok(Some(Led { root, records }))
+	}
+
+	/// Forgets the interval that begins with inner step `first`: nobody can dispute it any more.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn forget(&self, first: u32) -> Result<(), KeepError> {
+		let path = self.path(first);
+		match fs::remove_file(&path) {
+			Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+			removed => removed.map_err(|error| KeepError::of(&path, &error)),
+		}
+	}
+}
+
+impl Led {
+	/// Of each member, roots of its subtrees of parameters, first and second moments after the interval.
+	pub fn parts(&self) -> Vec<[Vec<Hash>; 3]> {
+		self.records.records.iter().map(|(record, _)| record.state.clone()).collect()
+	}
+}
