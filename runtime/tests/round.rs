@@ -5,6 +5,7 @@
 mod answers;
 mod inference;
 mod operators;
+mod quorums;
 
 use crate::common::{genesis_of, provider};
 use codec::Encode;
@@ -66,15 +67,20 @@ fn next_block() {
 
 fn check_invariants() {
 	assert_eq!(invariants::broken(), None);
-	// A claim is open for every pending proof, open game, sample of an open audit, offer, and consent to one, and for nothing else;
+	// A claim is open for every pending proof, open game, sample of an open audit, offer, consent to one, and seat of a quorum in a round under way, and for
+	// nothing else;
 	// and every proof that is not confirmed is one of a round under way.
 	for (who, provider) in pallet_neuro_staking::Providers::<Runtime>::iter() {
 		let pending = pallet_neuro_ponw::Pending::<Runtime>::iter_key_prefix(&who).count();
-		let games = pallet_neuro_disputes::Games::<Runtime>::iter_keys().filter(|(claim, _)| claim.who == who).count();
+		let defends = |claim: &ClaimId, game: &pallet_neuro_disputes::Game| game.defenders(claim).any(|defender| *defender == who);
+		let games = pallet_neuro_disputes::Games::<Runtime>::iter().filter(|(claim, _, game)| defends(claim, game)).count();
 		let samples = usize::try_from(Disputes::open_samples(&who)).expect("few samples");
 		let offers = pallet_neuro_inference::Offers::<Runtime>::iter();
 		let offers = offers.filter(|(driver, standing)| *driver == who || standing.consents.contains(&who)).count();
-		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games + samples + offers), "claims of {who}");
+		let under_way = |run: u32, round: u32| pallet_neuro_training::Rounds::<Runtime>::get(run).is_some_and(|now| now.round == round);
+		let led = pallet_neuro_training::Led::<Runtime>::iter().filter(|(run, round, _)| under_way(*run, *round));
+		let seats = led.map(|(.., seats)| seats.iter().filter(|seat| seat.who == who).count()).sum::<usize>();
+		assert_eq!(usize::try_from(provider.open_claims), Ok(pending + games + samples + offers + seats), "claims of {who}");
 	}
 	let pending = pallet_neuro_ponw::Pending::<Runtime>::iter();
 	let mut unconfirmed: Vec<_> = pending.filter(|(_, _, proof)| proof.final_at.is_none()).map(|(who, key, _)| (key.run, who)).collect();
@@ -320,11 +326,11 @@ fn a_genesis_without_time_for_its_audits_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "the cooldown of 390 blocks must be longer than the 390")]
+#[should_panic(expected = "the cooldown of 550 blocks must be longer than the 550")]
 fn a_genesis_whose_cooldown_ends_before_the_last_dispute_is_refused() {
 	let mut genesis = genesis_of(genesis::DEVELOPMENT);
-	// A window of 10 blocks, and games of up to 380.
-	genesis.staking.cooldown = 390;
+	// A window of 10 blocks, and games of up to 540.
+	genesis.staking.cooldown = 550;
 	let _ = genesis.build_storage();
 }
 

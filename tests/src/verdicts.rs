@@ -157,6 +157,7 @@ mod tests {
 	fn decided(who: u8, challenger: u8, decision: Decision) -> Decided {
 		let claim = ClaimId { run: 0, round: 1, kind: ClaimKind::Work, who: AccountId::new([who; 32]) };
 		let verdict = Verdict {
+			defender: claim.who.clone(),
 			claim,
 			challenger: AccountId::new([challenger; 32]),
 			decision,

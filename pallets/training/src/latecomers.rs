@@ -24,6 +24,9 @@ impl<T: Config> Pallet<T> {
 		let Err(number) = round.participants.binary_search_by(|other| other.account.cmp(who)) else { return };
 		// Behind all others; see `assignment::place`.
 		let position = u32::try_from(round.participants.len()).unwrap_or(MAX_PARTICIPANTS);
+		if !Self::note_late_quorum(id, &round, who) {
+			return;
+		}
 		// Both have room for `MAX_PARTICIPANTS`, which no run exceeds.
 		if round.participants.try_insert(number, Participant::new(who.clone(), stake, true)).is_err() {
 			return;
@@ -32,7 +35,6 @@ impl<T: Config> Pallet<T> {
 			let _ = late.try_push(who.clone());
 		});
 		Self::deposit_event(Event::CameLate { run: id, round: round.round, attempt: round.attempt, who: who.clone(), position });
-		Self::note_late_quorum(id, round.round, who);
 		Rounds::<T>::insert(id, round);
 	}
 }

@@ -96,6 +96,8 @@ parameter_types! {
 	pub static CanAudit: bool = true;
 	/// Blocks in which claims of each account were last noted as disputable.
 	pub static Disputable: BTreeMap<AccountId, BlockNumber> = BTreeMap::new();
+	/// Claims that keep stakes where they are.
+	pub static OpenClaims: BTreeMap<AccountId, i64> = BTreeMap::new();
 	/// Keys for proofs.
 	pub static Keys: BTreeMap<AccountId, PonwKey> = BTreeMap::new();
 	pub static Random: H256 = H256::repeat_byte(0x11);
@@ -144,10 +146,13 @@ impl Providers<AccountId, Balance> for MockProviders {
 	fn slash(_: &AccountId, _: Balance, _: SlashTo<'_, AccountId>) -> Balance {
 		0
 	}
-	fn open_claim(_: &AccountId) -> DispatchResult {
+	fn open_claim(who: &AccountId) -> DispatchResult {
+		OpenClaims::mutate(|open| *open.entry(who.clone()).or_default() += 1);
 		Ok(())
 	}
-	fn close_claim(_: &AccountId) {}
+	fn close_claim(who: &AccountId) {
+		OpenClaims::mutate(|open| *open.entry(who.clone()).or_default() -= 1);
+	}
 	fn note_disputable(who: &AccountId) {
 		Disputable::mutate(|noted| noted.insert(who.clone(), System::block_number()));
 	}
@@ -402,6 +407,7 @@ pub fn new_test_ext() -> sp_io::TestExternalities {
 		let shape = DatasetShape { tokens_per_shard: 132, shard_count: 18, held_out: 2 };
 		Sets::set([(DATASET, (shape, 64, 0))].into());
 		Fates::take();
+		OpenClaims::take();
 		Keys::set((1..10).map(|number| (worker(number), [number; 33])).collect());
 		Owners::set(BTreeMap::new());
 		Submitted::set(0);

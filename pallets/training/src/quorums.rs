@@ -4,10 +4,10 @@
 //! leader then joins as anybody does: the place is its, and the others have none of their own. At the start of each round the chain notes who holds what of each
 //! place in it, so that members may change from round to round. What an included place is paid is split by what falls to each span.
 
-use crate::{Config, Error, Event, Led, Members, Pallet, Quorums, Run};
+use crate::{Config, Error, Event, Led, Members, Pallet, Quorums, Round, Run};
 use alloc::{collections::BTreeSet, vec::Vec};
 use frame_support::{
-	ensure,
+	defensive, ensure,
 	traits::{ConstU32, Get},
 	weights::Weight,
 	BoundedVec,
@@ -118,23 +118,36 @@ impl<T: Config> Pallet<T> {
 		}
 	}
 
-	/// Notes who holds what in a round that begins with these places.
+	/// Notes who holds what in a round that begins with these places. Until the round is over their stakes stay where they are.
 	pub(crate) fn note_led(id: RunId, index: RoundIndex, mut seats: Seats, has_place: impl Fn(&AccountId) -> bool) {
 		seats.retain(|seat| has_place(&seat.leader));
-		match seats.is_empty() {
-			true => Led::<T>::remove(id, index),
-			false => Led::<T>::insert(id, index, seats),
+		if !seats.is_empty() {
+			keep_stakes::<T>(&seats);
+			Led::<T>::insert(id, index, seats);
 		}
 	}
 
-	/// Notes it of a place that comes when the round has begun.
-	pub(crate) fn note_late_quorum(id: RunId, index: RoundIndex, leader: &AccountId) {
-		let quorums = Quorums::<T>::get(id);
-		let mut own = led_by(&quorums, leader).peekable();
-		if own.peek().is_some() {
-			// As many as there are seats in all.
-			Led::<T>::mutate(id, index, |seats| own.for_each(|seat| drop(seats.try_push(seat.clone()))));
+	/// Notes it of a place that comes when the round has begun. Returns whether it can be had: nobody of its quorum has a part in the round already.
+	pub(crate) fn note_late_quorum(id: RunId, round: &Round, leader: &AccountId) -> bool {
+		let (quorums, mut led) = (Quorums::<T>::get(id), Led::<T>::get(id, round.round));
+		let own: Vec<Seat> = led_by(&quorums, leader).cloned().collect();
+		let busy = |who: &AccountId| round.participant(who).is_some() || led.iter().any(|seat| seat.who == *who);
+		// As many as there are seats in all, unless others have changed theirs since the round began.
+		let room = led.len().saturating_add(own.len()) <= seats_at_most();
+		if busy(leader) || own.iter().any(|seat| busy(&seat.who)) || !room {
+			return false;
 		}
+		if !own.is_empty() {
+			keep_stakes::<T>(&own);
+			own.into_iter().for_each(|seat| drop(led.try_push(seat)));
+			Led::<T>::insert(id, round.round, led);
+		}
+		true
+	}
+
+	/// Forgets who held what in a round that comes to nothing.
+	pub(crate) fn forget_led(id: RunId, index: RoundIndex) {
+		free_stakes::<T>(&Led::<T>::take(id, index));
 	}
 
 	/// Whose work the claim of `leader` in this round is; `None` if it is its own.
@@ -177,20 +190,46 @@ impl<T: Config> Pallet<T> {
 	}
 }
 
-/// What joining costs more if all members of a quorum are looked at: who leads whom, provider and bond of each, and the seats of the round under way.
+/// Lets no member of a quorum withdraw its stake while the round lasts. Proofs keep those of leaders.
+fn keep_stakes<T: Config>(seats: &[Seat]) {
+	for seat in seats {
+		// They are providers: that was looked at just before.
+		if T::Providers::open_claim(&seat.who).is_err() {
+			defensive!("a member of a quorum is no provider");
+		}
+	}
+}
+
+/// Ends that.
+pub(crate) fn free_stakes<T: Config>(seats: &[Seat]) {
+	seats.iter().for_each(|seat| T::Providers::close_claim(&seat.who));
+}
+
+/// What joining costs more if all members of a quorum are looked at: who leads whom, provider and bond of each, and the seats of the round under way. Where it is
+/// joined late, each gets a claim on its stake.
 pub(crate) fn at_join<T: Config>() -> Weight {
-	T::DbWeight::get().reads_writes(u64::from(MAX_MEMBERS).saturating_mul(2).saturating_add(3), 1)
+	let members = u64::from(MAX_MEMBERS);
+	T::DbWeight::get().reads_writes(members.saturating_mul(3).saturating_add(3), members.saturating_add(1)).saturating_add(looks(members))
 }
 
-/// What the start of a round costs more with so many seats: provider and bond of each, and who holds what.
+/// What the start of a round costs more with so many seats: who holds what; of each provider and bond, and a claim on its stake that one of an attempt before may have ended.
 pub(crate) fn at_begin<T: Config>(seats: usize) -> Weight {
-	T::DbWeight::get().reads_writes(of_seats(seats, 2).saturating_add(1), 1)
+	T::DbWeight::get()
+		.reads_writes(of_seats(seats, 4).saturating_add(2), of_seats(seats, 2).saturating_add(2))
+		.saturating_add(looks(of_seats(seats, 1)))
 }
 
-/// What the adoption of a round costs more with so many seats: until when the stake of each stays, and its proof. Reads: provider twice, activity, proofs, pending proof,
-/// queue, last proven. Writes: provider twice, proofs, pending proof, queue and its bounds, last proven.
+/// Looking through all seats for each place.
+const fn looks(seats: u64) -> Weight {
+	Weight::from_parts(seats.saturating_mul(20_000_000), 0)
+}
+
+/// What the adoption of a round costs more with so many seats: until when the stake of each stays, and its proof. Reads: provider three times, activity, proofs, pending proof,
+/// queue, last proven. Writes: provider three times, proofs, pending proof, queue and its bounds, last proven.
 pub(crate) fn at_adoption<T: Config>(seats: usize) -> Weight {
-	T::DbWeight::get().reads_writes(of_seats(seats, 8).saturating_add(1), of_seats(seats, 8).saturating_add(1))
+	T::DbWeight::get()
+		.reads_writes(of_seats(seats, 9).saturating_add(1), of_seats(seats, 9).saturating_add(1))
+		.saturating_add(looks(of_seats(seats, 1)))
 }
 
 fn of_seats(seats: usize, each: u64) -> u64 {

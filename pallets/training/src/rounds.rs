@@ -3,7 +3,7 @@
 use crate::{
 	cohorts::{self, Sealed},
 	expected::{self, Mismatch},
-	quorums::{self, led_by},
+	quorums::{self, free_stakes, led_by},
 	record::{Place, Record, Revealed, StepsOfPlaces},
 	replay::{self, Span},
 	round::{Accounts, Commitment},
@@ -256,6 +256,7 @@ impl<T: Config> Pallet<T> {
 	pub(crate) fn begin(id: RunId, run: &Run, index: RoundIndex, attempt: u32, places: Option<Accounts>) -> Weight {
 		// Whoever came late to an aborted attempt is there from the beginning of the next one.
 		Latecomers::<T>::remove(id, index);
+		Self::forget_led(id, index);
 		// An attempt after an aborted one is another than was drawn.
 		let drawn = Drawn::<T>::take(id).filter(|_| attempt == 0);
 		let mut members = Members::<T>::get(id);
@@ -307,7 +308,6 @@ impl<T: Config> Pallet<T> {
 		} else {
 			Starts::<T>::remove(id, index);
 			Bridges::<T>::remove(id, index);
-			Led::<T>::remove(id, index);
 			let enough = count(members.len()) >= run.config.min_participants;
 			let round = Round::joining(index, attempt, enough.then(|| now.saturating_add(run.config.durations.joining)));
 			Self::deposit_event(Event::phase_started(id, &round));
@@ -368,6 +368,7 @@ impl<T: Config> Pallet<T> {
 			places.push(Place::new(participant, revealed));
 			inner_steps.push(steps);
 		}
+		free_stakes::<T>(&seats);
 		if train.weighs_steps() {
 			InnerSteps::<T>::insert(id, index, StepsOfPlaces::truncate_from(inner_steps));
 		}

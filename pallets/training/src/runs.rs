@@ -230,7 +230,7 @@ impl<T: Config> Pallet<T> {
 		Starts::<T>::remove(id, run.rounds_adopted);
 		Latecomers::<T>::remove(id, run.rounds_adopted);
 		Bridges::<T>::remove(id, run.rounds_adopted);
-		Led::<T>::remove(id, run.rounds_adopted);
+		Self::forget_led(id, run.rounds_adopted);
 		Self::leave_family(id);
 		Active::<T>::mutate(|active| active.retain(|entry| entry.run != id));
 		T::Datasets::release(run.config.dataset);

@@ -95,3 +95,62 @@ pub fn split(units: u128, model: &ModelConfig, train: &TrainConfig, spans: impl 
 pub fn fits_a_move(model: &ModelConfig, train: &TrainConfig, spans: &[Span]) -> bool {
 	Records::most_bytes(model, train, spans).is_ok_and(|bytes| bytes <= MAX_RECORDS)
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_graph::span::units;
+	use proptest::prelude::*;
+	use sp_core::Pair;
+
+	fn work() -> QuorumWork {
+		QuorumWork { genesis: H256([7; 32]), run: 3, round: 4, seed: H256([5; 32]), leader: AccountId::new([1; 32]) }
+	}
+
+	#[test]
+	fn a_signature_is_for_one_statement_of_one_attempt_at_one_round_only() {
+		let (pair, other) = (ecdsa::Pair::from_seed(&[1; 32]), ecdsa::Pair::from_seed(&[2; 32]));
+		let (key, statement) = (pair.public().0, [9; 32]);
+		let signature = pair.sign(&work().message(statement)).0;
+		assert!(work().is_signed(key, statement, &signature));
+		assert!(!work().is_signed(other.public().0, statement, &signature));
+		assert!(!work().is_signed(key, [8; 32], &signature));
+		let others = [
+			QuorumWork { genesis: H256([8; 32]), ..work() },
+			QuorumWork { run: 4, ..work() },
+			QuorumWork { round: 5, ..work() },
+			QuorumWork { seed: H256([6; 32]), ..work() },
+			QuorumWork { leader: AccountId::new([2; 32]), ..work() },
+		];
+		assert!(others.iter().all(|work| !work.is_signed(key, statement, &signature)));
+	}
+
+	#[test]
+	fn only_who_has_agreed_signs() {
+		let pair = ecdsa::Pair::from_seed(&[1; 32]);
+		let seat = |key| Seat { leader: work().leader, who: work().leader, span: Span { first: 0, count: 3 }, key };
+		let claim = QuorumClaim { work: work(), seats: [None, Some(pair.public().0)].map(seat).into() };
+		let signature = pair.sign(&work().message([9; 32])).0;
+		claim.judge(|quorum| {
+			assert_eq!((quorum.spans.len(), quorum.spans[1]), (2, Span { first: 0, count: 3 }));
+			let signs = |member| (quorum.signed)(member, [9; 32], &signature);
+			assert_eq!([0, 1, 2, u32::MAX].map(signs), [false, true, false, false]);
+		});
+	}
+
+	proptest! {
+		#[test]
+		fn no_units_are_made_by_splitting_them_and_few_are_left_over(units_of_place in any::<u128>(), layers in 1u32..9, first in 0u32..9, length in 1u32..9) {
+			let model = ModelConfig { layers, ..ModelConfig::tiny() };
+			let all = units(&model);
+			let (first, length) = (first % all, 1 + length % (all - 1).max(1));
+			let spans = [Span { first, count: length }, Span { first: (first + length) % all, count: all - length }];
+			let spans: Vec<Span> = spans.into_iter().filter(|span| span.count > 0).collect();
+			let untied = ModelConfig { tied: false, ..model.clone() };
+			prop_assert!(check_cut(&untied, &spans).is_ok());
+			let parts = split(units_of_place, &model, &TrainConfig::tiny(), spans.iter().copied());
+			let sum = parts.iter().try_fold(0u128, |sum, part| sum.checked_add(*part));
+			prop_assert!(sum.is_some_and(|sum| sum <= units_of_place && units_of_place - sum < 2));
+		}
+	}
+}

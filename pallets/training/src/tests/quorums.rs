@@ -7,7 +7,8 @@ use neuroshard_types::{
 	dispute::{ClaimKind, Claims as ClaimsOfRounds},
 	proof::WorkClaim,
 	quorum::{Seat, Span},
-	ModelConfig, TrainConfig,
+	run::Phase,
+	Aggregator, ModelConfig, Robust, Rule, TrainConfig, F32,
 };
 
 /// A model of two layers, whose head is a matrix of its own.
@@ -266,5 +267,62 @@ fn work_of_a_quorum_that_is_left_out_is_paid_to_none_of_it() {
 			assert_eq!(fate(&worker(number), run, 0), Some(Fate::Void));
 		}
 		assert_eq!(Condemned::get(), vec![]);
+	});
+}
+
+#[test]
+fn stakes_behind_a_place_stay_from_the_beginning_of_a_round_to_its_end() {
+	let kept = || [1, 2, 5, 6].map(|number| OpenClaims::get().get(&worker(number)).copied().unwrap_or_default());
+	build_and_execute(|| {
+		let (run, workers) = beside_one();
+		assert_eq!(kept(), [1, 0, 1, 1]);
+		// Nobody commits: another attempt.
+		run_to_deadline(run);
+		assert_eq!((round(run).attempt, kept()), (1, [0, 0, 0, 0]));
+		workers.iter().for_each(|who| join(who, run).expect("a free place"));
+		skip(3);
+		assert_eq!((phase(run), kept()), (Phase::Training, [1, 0, 1, 1]));
+		full_round(run, &workers, 1);
+		assert_eq!((round(run).round, kept()), (1, [1, 0, 1, 1]));
+		assert_ok!(leave(&worker(5), run));
+		full_round(run, &workers, 2);
+		assert_eq!(kept(), [0, 0, 0, 0]);
+	});
+	build_and_execute(|| {
+		let (run, _) = beside_one();
+		assert_eq!(kept(), [1, 0, 1, 1]);
+		assert_ok!(Training::stop_run(RuntimeOrigin::signed(SPONSOR), run));
+		assert_eq!(kept(), [0, 0, 0, 0]);
+	});
+}
+
+#[test]
+fn whoever_has_a_part_in_a_round_gets_no_other_one_in_it_by_coming_late() {
+	build_and_execute(|| {
+		let rule = Rule::WeightedMean { least_steps: 1 };
+		let aggregator = Aggregator::Robust(Robust { clip: F32::new(0.0), rule });
+		let run = create(RunConfig { train: TrainConfig { aggregator, commit_interval: 1, ..config().train }, ..config() });
+		[2, 3].iter().for_each(|number| join(&worker(*number), run).expect("a free place"));
+		skip(3);
+		assert_eq!(round(run).participants.len(), 2);
+		// A quorum comes late, and has a place at once.
+		assert_ok!(form(1, run, THREE));
+		assert_ok!(agree(5, run, 1, THREE));
+		assert_ok!(agree(6, run, 1, THREE));
+		assert_ok!(join(&worker(1), run));
+		assert_eq!((round(run).participants.len(), Training::quorums_of(run, 0).len()), (3, 3));
+		assert_eq!(OpenClaims::get().get(&worker(5)), Some(&1));
+		// Who leaves it takes part alone from the next round on only.
+		assert_ok!(leave(&worker(6), run));
+		assert_ok!(join(&worker(6), run));
+		assert_eq!(round(run).participants.len(), 3);
+		assert!(Training::members(run).contains(&worker(6)));
+		// So does a quorum that somebody with a place has agreed to be in.
+		assert_ok!(leave(&worker(3), run));
+		let other: &[(u8, u32)] = &[(4, 2), (3, 2)];
+		assert_ok!(form(4, run, other));
+		assert_ok!(agree(3, run, 4, other));
+		assert_ok!(join(&worker(4), run));
+		assert_eq!((round(run).participants.len(), Training::quorums_of(run, 0).len()), (3, 3));
 	});
 }
