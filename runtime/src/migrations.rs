@@ -4,6 +4,7 @@ use crate::Runtime;
 use frame_support::{
 	ensure,
 	traits::{Get, OnRuntimeUpgrade},
+	weights::Weight,
 };
 use neuroshard_graph::config::{ARITHMETIC_VERSION, OLDEST_ARITHMETIC};
 use sp_runtime::TryRuntimeError;
@@ -17,9 +18,22 @@ pub type SingleBlock = (
 	pallet_neuro_training::migrations::MigrateV3ToV4<Runtime>,
 	pallet_neuro_disputes::migrations::MigrateV3ToV4<Runtime>,
 	pallet_neuro_disputes::migrations::MigrateV4ToV5<Runtime>,
+	OutlastsDisputes,
 	// Last: it reads runs as this runtime stores them.
 	KeepsArithmetic,
 );
+
+/// Games about the work of quorums last longer than others. Where the cooldown of unbonding is not longer than claims can be disputed now, as on development networks,
+/// it becomes so.
+pub struct OutlastsDisputes;
+
+impl OnRuntimeUpgrade for OutlastsDisputes {
+	fn on_runtime_upgrade() -> Weight {
+		let needed = pallet_neuro_disputes::GetDisputePeriod::<Runtime>::get().saturating_add(1);
+		pallet_neuro_staking::Cooldown::<Runtime>::mutate(|cooldown| *cooldown = (*cooldown).max(needed));
+		<Runtime as frame_system::Config>::DbWeight::get().reads_writes(4, 1)
+	}
+}
 
 /// Makes tools that try an upgrade beforehand refuse it as [`keeps_arithmetic`] does. It does nothing on chain: a block cannot refuse it any more.
 pub struct KeepsArithmetic;

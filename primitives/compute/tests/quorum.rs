@@ -54,6 +54,36 @@ fn a_member_with_a_mistake_in_any_stage_loses_and_nobody_else_does() {
 }
 
 #[test]
+fn who_computes_the_round_on_one_machine_finds_the_liar_of_a_quorum_also_if_it_begins_anew_with_every_move() {
+	let mut decided = 0;
+	for seed in 0..games().min(40) {
+		let world = World::new(seed);
+		let mut random = Lcg(seed + 4);
+		let number = random.next() % world.train.state_roots_after(world.train.inner_steps);
+		let (state, mut roots) = world.before(number);
+		let first = number * world.train.commit_interval;
+		let (liar, mistake) = drawn(&world, first, &mut random);
+		let Some(work) = world.interval(first, &state, Some((liar, mistake))) else { continue };
+		roots.push(work.end);
+		if world.story().doubt(&roots, Hash::default()).unwrap() != Some(Doubt::Interval(number)) {
+			continue;
+		}
+		let setting = world.setting(&signed);
+		let opened = open_work(&setting, &roots, Hash::default(), Doubt::Interval(number)).unwrap();
+		let mut defender = Player::new(setting, Side::Defender, work.story, Some(&world.text as &dyn Library));
+		let mut challenger = |position: &Position, defence: &[Move]| {
+			let story = world.story().of_quorum(world.spans.clone());
+			let mut player = Player::new(world.setting(&signed), Side::Challenger, story, Some(&world.text as &dyn Library));
+			Some(player.play(position, defence).unwrap())
+		};
+		let end = referee(&setting, opened, &mut defends(&work.records, &mut defender), &mut challenger);
+		assert_eq!(end, End::Ruled(Ruling::Fraud, Some(liar as u32)), "seed {seed}: {mistake:?} in {:?}", world.spans);
+		decided += 1;
+	}
+	assert!(decided * 2 > games().min(40), "{decided}");
+}
+
+#[test]
 fn honest_members_lose_to_no_challenger_whatever_it_believes() {
 	let mut ends = BTreeMap::new();
 	for seed in 0..games() {

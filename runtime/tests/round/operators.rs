@@ -150,7 +150,7 @@ fn operators_do_a_round_and_win_its_disputes_for_owners_who_sign_nothing_after_t
 /// Calls by which an operator works for its owner.
 const WORK: [(&str, &[&str]); 6] = [
 	("Staking", &["update_info", "chill", "activate", "prove_arithmetic"]),
-	("Training", &["join", "leave", "commit", "reveal", "vote_availability", "attest", "report_missing"]),
+	("Training", &["join", "leave", "form_quorum", "agree_quorum", "commit", "reveal", "vote_availability", "attest", "report_missing"]),
 	("Ponw", &["submit_uptime"]),
 	(
 		"Disputes",

@@ -70,10 +70,10 @@ fn genesis() -> RuntimeGenesisConfig {
 	(genesis.disputes.clock, genesis.disputes.extension) = (8, 4);
 	genesis.disputes.audit_share = Permill::one();
 	(genesis.disputes.seal_time, genesis.disputes.report_time) = (12, 12);
-	// Three epochs and three times this fit into the 146 blocks in which claims can be disputed.
+	// Three epochs and three times this fit into the 178 blocks in which claims can be disputed.
 	(genesis.disputes.answer_audit_share, genesis.disputes.deliver_time) = (Permill::one(), 12);
 	genesis.disputes.answer_draw_price = 0;
-	genesis.staking.cooldown = 160;
+	genesis.staking.cooldown = 200;
 	let penalties = &mut genesis.staking.penalties;
 	for penalty in [&mut penalties.invalid_proof, &mut penalties.repeated_failure, &mut penalties.byzantine] {
 		penalty.suspension = 30;

@@ -138,6 +138,10 @@ impl Case {
 		});
 		let (model, train) = (&claim.config.model, &claim.config.train);
 		let story = WorkStory::new(exec, model, train, claim.start_round, start, read)?.with_steps(claim.steps);
+		let story = match &claim.quorum {
+			Some(quorum) => story.of_quorum(quorum.seats.iter().map(|seat| seat.span).collect()),
+			None => story,
+		};
 		Ok(Self {
 			grounds: Grounds::Work { round, claim },
 			sample: None,

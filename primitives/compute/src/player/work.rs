@@ -1,6 +1,8 @@
 //! Recomputing a round of inner steps, as far as a game asks for it.
 
-use super::{story::Traced, Job, PlayError, Story};
+mod quorum;
+
+use super::{story::Traced, Job, PickedRecord, PlayError, Story};
 use crate::{
 	exec::{Arena, Exec, SetupError, StepError, Trainer},
 	trace::{Mistake, Trace, TraceError},
@@ -8,9 +10,10 @@ use crate::{
 use neuroshard_graph::{
 	commit::{state_root, tensors_root},
 	config::{ModelConfig, TrainConfig},
-	game::{Contents, Doubt},
+	game::{Contents, Doubt, Part, Records, SpanNodes, Stand},
 	merkle::Hash,
 };
+use quorum::Members;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Most bytes of an interval's states that are kept, unless one state alone has more.
@@ -69,6 +72,8 @@ pub struct WorkStory<R> {
 	diverged: Option<u32>,
 	traced: Option<(Job, Traced)>,
 	mistake: Option<Mistake>,
+	/// Who is said to have done it, if that is a quorum.
+	members: Option<Members>,
 }
 
 impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
@@ -120,6 +125,7 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 			diverged,
 			traced,
 			mistake,
+			members: None,
 		})
 	}
 
@@ -410,7 +416,22 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> Story for WorkStory<R> 
 		Ok([tensors_root(self.trainer.layout(), params, self.exec.threads()), momentum])
 	}
 
+	fn span_states(&mut self, stand: &Stand) -> Result<Vec<Hash>, PlayError<E>> {
+		self.member_states(stand)
+	}
+
+	fn span_nodes(&mut self, stand: &Stand) -> Result<SpanNodes, PlayError<E>> {
+		self.member_nodes(stand)
+	}
+
+	fn pick_record(&mut self, records: &Records, parts: &[Part]) -> Result<PickedRecord, PlayError<E>> {
+		self.picked_record(records, parts)
+	}
+
 	fn trace(&mut self, job: Job) -> Result<&Traced, PlayError<E>> {
+		if let Job::Span { step, .. } = job {
+			return self.member_traced(job, step);
+		}
 		if self.traced.as_ref().is_none_or(|(traced, _)| *traced != job) {
 			// Two traces at a time could be more than the machine has.
 			self.take_arena();

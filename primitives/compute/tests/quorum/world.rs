@@ -4,7 +4,7 @@
 use super::common::{adapter, lively_theta, small::muon_train, text::Text, tiny_model, tiny_train, Lcg};
 use neuroshard_compute::{
 	exec::Exec,
-	player::{GaveStep, PlayError, Player, QuorumStory, SpanStory, Story},
+	player::{GaveStep, PlayError, Player, QuorumStory, SpanStory, Story, WorkStart, WorkStory},
 	trace::Mistake,
 };
 use neuroshard_graph::{
@@ -18,7 +18,7 @@ use neuroshard_graph::{
 	span::{cut, units, Held, Span},
 	ModelConfig, ParamLayout, Projections, TrainConfig,
 };
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 pub const ROUND: u32 = 1;
 /// Most moves of a game after its opening: records and the one picked, states and the one picked, nodes and the one picked, subtrees, tiles, states
@@ -117,6 +117,17 @@ impl World {
 	pub fn tokens(&self, step: u32) -> Vec<u32> {
 		let read = |sequence| self.text.read(window_of(step, sequence).unwrap(), self.train.seq_len).to_vec();
 		(0..self.train.batch).flat_map(read).collect()
+	}
+
+	/// The round on one machine.
+	pub fn story(&self) -> WorkStory<impl FnMut(u32, u32, &mut [u32]) -> Result<(), Infallible> + use<'_>> {
+		let read = |step, sequence, buffer: &mut [u32]| {
+			let tokens = self.text.read(window_of(step, sequence).unwrap(), self.train.seq_len);
+			buffer.copy_from_slice(&tokens[..buffer.len()]);
+			Ok(())
+		};
+		let start = WorkStart { theta: self.theta.clone(), momentum: self.momentum, model: self.base.clone().map(Arc::new) };
+		WorkStory::new(Arc::new(Exec::new(1).unwrap()), &self.model, &self.train, ROUND, start, read).unwrap()
 	}
 
 	/// The interval that begins with step `first` from a state of whole vectors, with a member's mistake.
