@@ -13,6 +13,7 @@ use neuroshard_runtime::{AccountId, Dataset, Runtime, RuntimeOrigin, Timestamp, 
 use neuroshard_types::{
 	dataset::Tokenizer,
 	proof::{Proof, ProofKey, ProofKind},
+	quorum::{Seat, Span},
 	run::{seal, vote_bitmap, Attestation, ParticipantView, Phase, PhaseDurations, RoundView, RunConfig, RunStart},
 	DatasetId, RunId, F32, H256,
 };
@@ -47,8 +48,24 @@ pub fn deed(act: &Act) -> Deed {
 			signed(sponsor, Call::remove_run { run, limit: act.small.into() })
 		}
 		9..=12 => act.mine(Call::join { run }),
+		13 if act.is_one_in(4) => quorum(act, run),
 		_ => step(act, run),
 	}
+}
+
+/// A member agrees to what its leader has proposed, or somebody proposes to hold a place with another one; now and then with nobody any more.
+fn quorum(act: &Act, run: RunId) -> Deed {
+	let seats = Training::quorums(run);
+	let waiting = act.one_of(seats.iter().filter(|seat| seat.key.is_none()).cloned());
+	if let Some(Seat { leader, who, .. }) = waiting.filter(|_| act.amount.is_multiple_of(2)) {
+		let proposed: Vec<_> = seats.into_iter().filter(|seat| seat.leader == leader).map(|seat| (seat.who, seat.span)).collect();
+		return signed(who, Call::agree_quorum { run, leader, holders: proposed.try_into().ok()? });
+	}
+	// The end goes with the embedding: both are one matrix.
+	let layers = claims::model().layers;
+	let (ends, rest) = (Span { first: layers + 1, count: 2 }, Span { first: 1, count: layers });
+	let holders = if act.amount.is_multiple_of(8) { Vec::new() } else { vec![(act.me(), ends), (act.other(), rest)] };
+	act.mine(Call::form_quorum { run, holders: holders.try_into().ok()? })
 }
 
 /// An active run, if there is any.
