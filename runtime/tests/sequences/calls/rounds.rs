@@ -48,7 +48,7 @@ pub fn deed(act: &Act) -> Deed {
 			signed(sponsor, Call::remove_run { run, limit: act.small.into() })
 		}
 		9..=12 => act.mine(Call::join { run }),
-		13 if act.is_one_in(4) => quorum(act, run),
+		13 | 14 if act.is_one_in(2) => quorum(act, run),
 		_ => step(act, run),
 	}
 }
@@ -64,7 +64,9 @@ fn quorum(act: &Act, run: RunId) -> Deed {
 	// The end goes with the embedding: both are one matrix.
 	let layers = claims::model().layers;
 	let (ends, rest) = (Span { first: layers + 1, count: 2 }, Span { first: 1, count: layers });
-	let holders = if act.amount.is_multiple_of(8) { Vec::new() } else { vec![(act.me(), ends), (act.other(), rest)] };
+	let members = Training::members(run);
+	let free = act.one_of((0..16).map(account).filter(|who| *who != act.me() && !members.contains(who)));
+	let holders = free.filter(|_| !act.amount.is_multiple_of(8)).map(|other| vec![(act.me(), ends), (other, rest)]).unwrap_or_default();
 	act.mine(Call::form_quorum { run, holders: holders.try_into().ok()? })
 }
 

@@ -24,7 +24,7 @@ pub struct GaveStep {
 }
 
 /// Reads what a member was given in a step, counted from the interval's first: a large model's is not kept in memory.
-pub type ReadGiven<E> = Box<dyn FnMut(u32) -> Result<GivenStep, E> + Send>;
+pub type ReadGiven<E> = Box<dyn FnMut(u32) -> Result<GivenStep, E> + Send + Sync>;
 
 /// What a member was given in the steps of an interval.
 pub(super) enum Steps<E> {
