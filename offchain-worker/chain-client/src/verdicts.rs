@@ -9,11 +9,11 @@ use neuroshard_types::{
 use subxt::metadata::Metadata;
 
 /// The event's fields.
-type Fields = (ClaimId, AccountId, Decision, Balance, Balance, Option<AccountId>, Balance, u32, u32, BlockNumber);
+type Fields = (ClaimId, AccountId, AccountId, Decision, Balance, Balance, Option<AccountId>, Balance, u32, u32, BlockNumber);
 const DECIDED: EventShape<Fields> = EventShape::new(
 	"Disputes",
 	"Decided",
-	&["claim", "challenger", "decision", "slashed", "rewarded", "receiver", "burned", "extrinsics", "witness_bytes", "blocks"],
+	&["claim", "challenger", "defender", "decision", "slashed", "rewarded", "receiver", "burned", "extrinsics", "witness_bytes", "blocks"],
 );
 
 /// The end of a dispute by a decision.
@@ -23,6 +23,8 @@ pub struct Verdict {
 	pub claim: ClaimId,
 	/// By whom.
 	pub challenger: AccountId,
+	/// Who defended it at the end: the claimant, or a member of the quorum that it leads.
+	pub defender: AccountId,
 	/// Decision that ended it.
 	pub decision: Decision,
 	/// Amount that the side that lost has lost, in planck.
@@ -48,16 +50,16 @@ impl Verdict {
 	/// The side that lost.
 	pub fn loser(&self) -> &AccountId {
 		match self.decision {
-			Decision::Fraud | Decision::DefenderLate => &self.claim.who,
+			Decision::Fraud | Decision::DefenderLate => &self.defender,
 			Decision::Unfounded | Decision::ChallengerLate => &self.challenger,
 		}
 	}
 
 	fn decode(bytes: &[u8], verdict_time: Option<u64>) -> Result<Self, ChainError> {
-		let (claim, challenger, decision, slashed, rewarded, receiver, burned, extrinsics, witness_bytes, blocks) =
+		let (claim, challenger, defender, decision, slashed, rewarded, receiver, burned, extrinsics, witness_bytes, blocks) =
 			DECIDED.decode(bytes)?;
 		let ref_time = verdict_time.filter(|_| witness_bytes > 0);
-		Ok(Self { claim, challenger, decision, slashed, rewarded, receiver, burned, extrinsics, witness_bytes, blocks, ref_time })
+		Ok(Self { claim, challenger, defender, decision, slashed, rewarded, receiver, burned, extrinsics, witness_bytes, blocks, ref_time })
 	}
 }
 
@@ -96,16 +98,18 @@ mod tests {
 
 	#[test]
 	fn a_verdict_is_read_field_by_field_and_names_who_lost() {
-		let (who, challenger) = (AccountId::new([1; 32]), AccountId::new([2; 32]));
-		let claim = ClaimId { run: 3, round: 4, kind: ClaimKind::Work, who: who.clone() };
+		let [leader, challenger, member] = [1, 2, 3].map(|number| AccountId::new([number; 32]));
+		let claim = ClaimId { run: 3, round: 4, kind: ClaimKind::Work, who: leader };
 		let of = |decision: Decision| {
-			let fields: Fields = (claim.clone(), challenger.clone(), decision, 10, 5, Some(challenger.clone()), 5, 9, 77, 12);
+			let fields: Fields =
+				(claim.clone(), challenger.clone(), member.clone(), decision, 10, 5, Some(challenger.clone()), 5, 9, 77, 12);
 			Verdict::decode(&fields.encode(), Some(8)).unwrap()
 		};
 		let verdict = of(Decision::Fraud);
 		let expected = Verdict {
 			claim: claim.clone(),
 			challenger: challenger.clone(),
+			defender: member.clone(),
 			decision: Decision::Fraud,
 			slashed: 10,
 			rewarded: 5,
@@ -117,7 +121,7 @@ mod tests {
 			ref_time: Some(8),
 		};
 		assert_eq!(verdict, expected);
-		assert!([Decision::Fraud, Decision::DefenderLate].into_iter().all(|decision| *of(decision).loser() == who));
+		assert!([Decision::Fraud, Decision::DefenderLate].into_iter().all(|decision| *of(decision).loser() == member));
 		assert!([Decision::Unfounded, Decision::ChallengerLate].into_iter().all(|decision| *of(decision).loser() == challenger));
 		assert!(Verdict::decode(&[0; 9], None).is_err());
 	}

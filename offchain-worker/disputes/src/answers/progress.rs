@@ -88,6 +88,7 @@ mod tests {
 			let verdict = Verdict {
 				claim: claim.clone(),
 				challenger: challenger.clone(),
+				defender: provider.clone(),
 				decision,
 				slashed: 10 * NEURO,
 				rewarded: 5 * NEURO,
