@@ -152,8 +152,13 @@ impl ChainAt {
 			}
 			most = most.max(game);
 		}
-		let games = Balance::from(constant::<u32>(self.at.metadata_ref(), &MOST_GAMES)?);
+		let games = Balance::from(self.games_at_most()?);
 		Ok(self.existential_deposit()?.saturating_add(most.saturating_mul(games)))
+	}
+
+	/// Games that can be open against an account at a time, without those of auditors that were drawn.
+	pub(super) fn games_at_most(&self) -> Result<u32, ChainError> {
+		constant(self.at.metadata_ref(), &MOST_GAMES)
 	}
 
 	/// The fees of each side in the longest game about an answer of a model of this shape, in planck.
@@ -313,7 +318,7 @@ fn defence(kind: ClaimKind, action: Move) -> Call {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
 	use super::*;
 	use crate::testing::Connect;
 	use neuroshard_graph::{Robust, Rule};
@@ -333,7 +338,7 @@ mod tests {
 		assert_eq!(RoundSize::new(&train, u32::MAX), RoundSize::LARGEST, "the chain takes no more");
 	}
 
-	fn config() -> RunConfig {
+	pub(crate) fn config() -> RunConfig {
 		RunConfig {
 			name: Default::default(),
 			dataset: 0,

@@ -32,6 +32,7 @@ mod nodes;
 mod paid;
 mod punished;
 mod query;
+pub mod quorums;
 #[cfg(test)]
 mod runtime_tests;
 pub mod shape;

@@ -83,6 +83,7 @@ pub fn check_views(metadata: &Metadata) -> Result<(), ChainError> {
 	super::holdings::check(metadata)?;
 	super::paid::check(metadata)?;
 	super::audits::check(metadata)?;
+	super::quorums::check(metadata)?;
 	super::answer_audits::check(metadata)
 }
 

@@ -606,7 +606,8 @@ async fn disputer() -> (MockNode, Disputer, TempDir) {
 fn waits_for_the_provider(node: &MockNode, receipt: Receipt) {
 	let claim = receipt.claim(terms().genesis).unwrap();
 	let position = Position::Read { index: 0 };
-	let view = GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO };
+	let view =
+		GameView { position, turn: Side::Defender, deadline: 90_000, reserve: 9, moves: vec![1], bond: NEURO, defender: claim.who.clone() };
 	node.answer("Disputes", "answer_claim", &Some(AnswerClaim { config: (*terms().config).clone(), receipt }));
 	node.answer("Disputes", "game", &Some(view));
 	node.answer("Disputes", "games_of", &vec![(claim, user().id())]);

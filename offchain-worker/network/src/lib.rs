@@ -53,6 +53,6 @@ pub use rates::Rate;
 pub use reach::Reach;
 pub use reachability::Reachability;
 pub use start::{keypair_from_secret, Network};
-pub use streams::{ByteStream, Incoming, StreamError, Streams};
+pub use streams::{ByteStream, Incoming, Purpose, StreamError, Streams};
 pub use traffic::TrafficTotals;
 pub use ways::Way;

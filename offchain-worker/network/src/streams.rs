@@ -1,4 +1,4 @@
-//! Streams of bytes between two workers, for what those of a ring say to each other. They push back: a writer waits for a reader that is slow.
+//! Streams of bytes between two workers, for what those of a ring or of a quorum say to each other. They push back: a writer waits for a reader that is slow.
 //!
 //! One task owns the swarm and ends with the token that it was started with.
 
@@ -22,8 +22,24 @@ use tokio_util::{
 	sync::CancellationToken,
 };
 
-/// Protocol of the streams.
-const PROTOCOL: StreamProtocol = StreamProtocol::new("/neuroshard/ring/2");
+/// What streams are for: those of another kind are refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+	/// Answers of a ring.
+	Ring,
+	/// Rounds of a quorum.
+	Quorum,
+}
+
+impl Purpose {
+	const fn protocol(self) -> StreamProtocol {
+		match self {
+			Self::Ring => StreamProtocol::new("/neuroshard/ring/2"),
+			Self::Quorum => StreamProtocol::new("/neuroshard/quorum/1"),
+		}
+	}
+}
+
 /// Peers that may wait to be dialled.
 const DIALS: usize = 64;
 /// For connections to close at the end.
@@ -40,6 +56,7 @@ pub struct Streams {
 	control: libp2p_stream::Control,
 	dials: mpsc::Sender<Dial>,
 	local: PeerId,
+	purpose: Purpose,
 }
 
 /// Streams that others open.
@@ -58,7 +75,7 @@ pub enum StreamError {
 	#[error("{0} cannot be reached: {1}")]
 	Unreachable(PeerId, String),
 	/// It does not take streams of this kind.
-	#[error("{0} takes no part in rings: {1}")]
+	#[error("{0} takes no streams of this kind: {1}")]
 	Refused(PeerId, String),
 	/// This side is being shut down.
 	#[error("the network of this worker has been shut down")]
@@ -66,12 +83,25 @@ pub enum StreamError {
 }
 
 impl Streams {
+	/// Streams of a ring: see [`Self::start_for`].
+	///
+	/// # Errors
+	/// [`NetworkError`].
+	pub async fn start(
+		keypair: Keypair,
+		listen: Vec<Multiaddr>,
+		cancel: CancellationToken,
+	) -> Result<(Self, Incoming, Vec<PeerAddress>, JoinHandle<()>), NetworkError> {
+		Self::start_for(Purpose::Ring, keypair, listen, cancel).await
+	}
+
 	/// Listens at `listen`, if that is asked for, and starts the task that owns the swarm. Returns also the addresses under which others reach this
 	/// worker, each with its identity.
 	///
 	/// # Errors
 	/// [`NetworkError`].
-	pub async fn start(
+	pub async fn start_for(
+		purpose: Purpose,
 		keypair: Keypair,
 		listen: Vec<Multiaddr>,
 		cancel: CancellationToken,
@@ -90,7 +120,7 @@ impl Streams {
 			.build();
 		let local = *swarm.local_peer_id();
 		let mut control = swarm.behaviour().new_control();
-		let incoming = control.accept(PROTOCOL).map_err(|error| broken(error.to_string()))?;
+		let incoming = control.accept(purpose.protocol()).map_err(|error| broken(error.to_string()))?;
 		let mut bound = Vec::new();
 		for address in listen {
 			let failed = |reason| NetworkError::Listen { address: address.clone(), reason };
@@ -110,7 +140,7 @@ impl Streams {
 		}
 		let (dials, requests) = mpsc::channel(DIALS);
 		let task = tokio::spawn(run(swarm, requests, cancel));
-		Ok((Self { control, dials, local }, Incoming(incoming), bound, task))
+		Ok((Self { control, dials, local, purpose }, Incoming(incoming), bound, task))
 	}
 
 	/// This worker's identity.
@@ -127,7 +157,7 @@ impl Streams {
 		let (reply, connected) = oneshot::channel();
 		self.dials.send(Dial { address: address.clone(), reply }).await.map_err(|_| StreamError::Stopped)?;
 		connected.await.map_err(|_| StreamError::Stopped)?.map_err(|reason| StreamError::Unreachable(peer, reason))?;
-		let stream = self.control.clone().open_stream(peer, PROTOCOL).await;
+		let stream = self.control.clone().open_stream(peer, self.purpose.protocol()).await;
 		Ok(stream.map_err(|error| StreamError::Refused(peer, error.to_string()))?.compat())
 	}
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`member`]: what a member does, as a machine without clocks and sockets: messages go in, and one piece of work after the other is done.
 //! - [`message`]: what members say to each other; [`link`]: over which streams.
+//! - [`links`]: how members reach each other; [`keys`]: with which they sign.
 //! - [`keep`]: what a member keeps to defend itself.
 //! - [`lead`]: what the leader checks before anything is revealed.
 //! - [`ledger`]: what the leader keeps of that, to post it.
@@ -13,9 +14,11 @@
 
 pub mod agree;
 pub mod keep;
+pub mod keys;
 pub mod lead;
 pub mod ledger;
 pub mod link;
+pub mod links;
 pub mod member;
 pub mod message;
 pub mod run;
@@ -23,6 +26,7 @@ pub mod seat;
 
 pub use agree::{intervals, AgreeError};
 pub use keep::{DefenceError, Keep, KeepError, Kept};
+pub use keys::Keyed;
 pub use lead::{LeadError, Leader, Led, Start};
 pub use ledger::Ledger;
 pub use member::{Fault, Member, Place, Signer};

@@ -73,6 +73,13 @@ pub enum JoinError {
 }
 
 impl Place {
+	/// The place of member `member` as workers take it, which all have to take the same way: sequence after sequence, with as many between both passes as there are
+	/// members.
+	pub fn usual((model, train): (&ModelConfig, &TrainConfig), spans: Vec<Span>, member: usize, round: u32) -> Self {
+		let flying = spans.len().max(1);
+		Self { model: model.clone(), train: train.clone(), spans, member, micro_batch: 1, flying, round }
+	}
+
 	/// Whether the member reads tokens: for the embedding, or for the targets of the loss.
 	pub fn reads_tokens(&self) -> bool {
 		let end = units(&self.model).saturating_sub(1);

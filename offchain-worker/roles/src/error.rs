@@ -13,10 +13,11 @@ use neuroshard_disputes::{
 use neuroshard_graph::tiles::DecodeError;
 use neuroshard_mirror::PushError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
+use neuroshard_quorum::SeatError;
 use neuroshard_store::{StoreError, LEFT_FREE};
 use neuroshard_support::counted::counted;
 use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, files::FilesError, outer::OuterError, round::TrainError};
-use neuroshard_types::{AccountId, BlockNumber, DatasetId, RunId, H256};
+use neuroshard_types::{AccountId, BlockNumber, DatasetId, RoundIndex, RunId, H256};
 use std::path::PathBuf;
 
 /// Why a worker, or one of its tasks, cannot go on.
@@ -82,6 +83,23 @@ pub enum WorkerError {
 	/// What was computed in files.
 	#[error(transparent)]
 	Files(#[from] FilesError),
+	/// A round of a quorum.
+	#[error(transparent)]
+	Seat(#[from] SeatError),
+	/// A member of the quorum of which it is not known where it is reached.
+	#[error("the members file does not say where {who} is reached, which is in this worker's quorum: add it with its address, and start this worker again")]
+	Unreachable {
+		/// The member.
+		who: AccountId,
+	},
+	/// The account was to lead a quorum, and leads none in the round.
+	#[error("this account was to lead a quorum (--quorum), and leads none in round {round} of run {run}: it sits the round out; `neuroshard-worker quorum show --run {run}` says who has agreed")]
+	NoQuorum {
+		/// The run.
+		run: RunId,
+		/// The round.
+		round: RoundIndex,
+	},
 	/// The outer step.
 	#[error(transparent)]
 	Outer(#[from] OuterError),

@@ -11,6 +11,7 @@
 //!
 //! - [`actor`]: shared parts of their loops.
 //! - [`conduct`]: what a worker does where it could do something else.
+//! - [`quorum`]: rounds of which this account takes a part only, as their leader or for another one that leads.
 //! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
 //! - [`defence`]: what is at stake, how long this account has for its moves, and what they may cost.
 //! - [`samples`]: samples, which the verifier leaves for the auditor.
@@ -34,6 +35,7 @@ mod pace;
 mod participant;
 mod parts;
 mod peers;
+mod quorum;
 mod samples;
 pub mod status;
 mod verifier;
@@ -53,6 +55,7 @@ pub use leave::{forget_request, LEAVE_FILE};
 pub use memory::Needs;
 pub use participant::{choose_run, KnownRun, Prospect};
 pub use parts::{Mode, Options, Parts};
+pub use quorum::{work_in_quorum, MemberOptions, Ways};
 pub use worker::Worker;
 
 /// Decisions of a participant, and the state that they are made from: for simulations.

@@ -6,6 +6,7 @@ use super::{
 	holder::Holder,
 	participant::Participant,
 	parts::{Options, Parts, Shared},
+	quorum::Ways,
 	samples::Samples,
 	verifier::{self, Verifier},
 	WorkerError,
@@ -34,6 +35,13 @@ impl Worker {
 		let signer = keys.ponw.clone();
 		let participant = Participant::new(shared.clone(), keys, &options)?;
 		Ok(Self { shared, options, participant, signer })
+	}
+
+	/// The same worker, which holds its place in a run as the leader of a quorum: with the model in files, and inner steps that all members take together.
+	#[must_use]
+	pub fn leading(mut self, ways: Ways) -> Self {
+		self.participant.lead(ways, self.options.threads);
+		self
 	}
 
 	/// Works until `stop` is cancelled, or until it has left because its operator asked for it.

@@ -37,6 +37,7 @@ mod plan;
 mod ports;
 mod process;
 mod push;
+mod quorum;
 mod reach;
 mod reading;
 mod register;
@@ -158,6 +159,9 @@ enum Command<C: Conducts> {
 	/// Create, list and steer training runs.
 	#[command(subcommand)]
 	Train(train::TrainCommand),
+	/// Hold one place of a run together with other accounts, each a span of the model: propose it, agree to it, or show who does.
+	#[command(subcommand)]
+	Quorum(quorum::QuorumCommand),
 	/// Execute the chain's blocks anew, recompute a run from them and its dataset, and name the first round or provider that differs.
 	Replay(replay::Replay),
 	/// Write a checkpoint in Hugging Face layout, or as GGUF.
@@ -210,6 +214,7 @@ pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 		Command::Model(command) => command.run().await,
 		Command::Push(command) => command.run().await,
 		Command::Train(command) => command.run(&common).await,
+		Command::Quorum(command) => command.run(&common).await,
 		Command::Replay(command) => Ok(command.run(&common).await),
 		Command::Export(command) => command.run(&common),
 		Command::Eval(command) => command.run(&common),

@@ -6,9 +6,10 @@ use super::{
 	open::{create_base, RunLock},
 	owner, parse,
 	push::location,
-	CliError, Common,
+	quorum, CliError, Common,
 };
 use clap::Args;
+use futures::future::OptionFuture;
 use neuroshard_chain_client::{keys::Keys, ChainClient, Neuro};
 use neuroshard_data::manifest::{DatasetManifest, MANIFEST_FILE};
 use neuroshard_mirror::{Mirrors, Timing};
@@ -33,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 /// Pause between attempts to reach a node that is not up yet.
 const NODE_RETRY: Duration = Duration::from_secs(2);
 /// Longest wait for the status file's last state when the worker ends.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct Run<C: Conducts> {
@@ -47,6 +48,13 @@ pub(super) struct Run<C: Conducts> {
 	/// Run to take part in; without it, of the approved ones the one that promises most for this machine's time. One that nobody approved is paid nothing.
 	#[arg(long, value_name = "ID")]
 	run: Option<RunId>,
+	/// Hold the place in the run as the leader of a quorum, whose members this file names, as `quorum form` takes it. The model is in files then, and all members take
+	/// the inner steps together.
+	#[arg(long, value_name = "FILE", requires = "run", conflicts_with = "serve_only")]
+	quorum: Option<PathBuf>,
+	/// Address to listen at for the members of the quorum; UDP port 4700 of every interface if not given.
+	#[arg(long, value_name = "MULTIADDR", requires = "quorum")]
+	quorum_listen: Vec<Multiaddr>,
 	/// Folder of the run's dataset; without it, shards come from peers.
 	#[arg(long, value_name = "DIR")]
 	dataset: Option<PathBuf>,
@@ -116,6 +124,7 @@ impl<C: Conducts> Run<C> {
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let _lock = RunLock::take(&base)?;
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
+		let named = self.quorum.as_deref().map(quorum::members::read).transpose()?;
 		let (mirrors, device) = (self.mirrors()?, self.device.device()?);
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
@@ -144,6 +153,10 @@ impl<C: Conducts> Run<C> {
 			tracing::info!("checkpoint {root:?} is offered to whoever starts from it");
 		}
 		let keypair = keypair_from_secret(&mut keys.network.expose().clone())?;
+		let led = match named {
+			Some(named) => Some(quorum::ways::open(named, keypair.clone(), &self.quorum_listen, stop.child_token()).await?),
+			None => None,
+		};
 		let (net, network) = Network::start(self.network(mirrors), keypair, store.clone(), stop.child_token()).await?;
 		let reporter = Reporter::new(Status {
 			pid: std::process::id(),
@@ -174,10 +187,15 @@ impl<C: Conducts> Run<C> {
 			check: self.check,
 		};
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
-		let result = Worker::new(parts, options)?.run(stop.clone()).await;
+		let worker = Worker::new(parts, options)?;
+		let (worker, linked) = match led {
+			Some((ways, task)) => (worker.leading(ways), Some(task)),
+			None => (worker, None),
+		};
+		let result = worker.run(stop.clone()).await;
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
-		let _ = tokio::join!(network, clocks, following);
+		let _ = tokio::join!(network, clocks, following, OptionFuture::from(linked));
 		reporter.update(|status| status.task = Some("stopped".into()));
 		drop(reporter);
 		let _ = tokio::time::timeout(LAST_WORDS, written).await;
@@ -235,7 +253,7 @@ pub(super) fn check_dataset(folder: &Path) -> Result<(), CliError> {
 }
 
 /// Connects, waiting for a node that is not up yet; `None` if the worker is asked to stop meanwhile.
-async fn connect(urls: &[String], stop: &CancellationToken) -> Result<Option<ChainClient>, CliError> {
+pub(super) async fn connect(urls: &[String], stop: &CancellationToken) -> Result<Option<ChainClient>, CliError> {
 	let mut told = false;
 	loop {
 		// A node that takes the connection and says nothing must not keep the worker from stopping.

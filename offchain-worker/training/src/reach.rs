@@ -29,35 +29,54 @@ use neuroshard_graph::resume::NUMBERS;
 use neuroshard_kernels::shape::Tiling;
 use neuroshard_types::{Code, Optimizer, RoundIndex, TopK, TrainConfig};
 
-/// Returns whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles. Computed from numbers of 64 bits by
-/// additions, multiplications and a root, so that all machines agree.
+/// How far the inner steps of a round can take parameters of a model.
+#[derive(Clone, Debug)]
+pub struct Reach {
+	train: TrainConfig,
+	reach: f64,
+}
+
+impl Reach {
+	/// Of a model with these tensors.
+	pub fn new(train: &TrainConfig, tensors: &Tiling) -> Self {
+		let steps = f64::from(train.inner_steps);
+		let step = match train.optimizer {
+			Optimizer::AdamW => steps.sqrt(),
+			Optimizer::Muon { .. } => steps.sqrt().max(longest_side(tensors).sqrt() / 4.0),
+		};
+		Self { train: train.clone(), reach: 4.0 * f64::from(train.lr.get()) * steps * step }
+	}
+
+	/// Returns whether inner steps from the parameters `start` can have made `delta`, both in whole tiles of the model, `tiling`. Computed from numbers of 64 bits
+	/// by additions, multiplications and a root, so that all machines agree.
+	pub fn has(&self, tiling: &Tiling, start: &[f32], delta: &[f32]) -> bool {
+		let Self { train, reach } = self;
+		let within = |theta: f64, change: f32| f64::from(change).abs() <= 2.0 * theta + reach;
+		let Some(code) = train.code() else {
+			return start.len() == delta.len() && start.iter().zip(delta).all(|(theta, &change)| within(f64::from(*theta).abs(), change));
+		};
+		let more = match code {
+			Code::Int8 => 1.0,
+			Code::TopK(TopK { decay, cosine, .. }) => {
+				let rounds = (1.0 / (1.0 - f64::from(decay.get()))).min(WAITED);
+				rounds * if cosine { SIDE } else { 1.0 }
+			}
+		};
+		let tile_within = |tile: usize| {
+			let (mut before, mut change) = ([0.0; NUMBERS], [0.0; NUMBERS]);
+			tiling.gather(start, tile, &mut before);
+			tiling.gather(delta, tile, &mut change);
+			let largest = |tile: &[f32]| tile.iter().fold(0.0, |most: f64, x| most.max(f64::from(x.abs())));
+			largest(&change) <= more * (2.0 * largest(&before) + reach)
+		};
+		// A NaN is never the larger one, but no number of a delta that was decoded.
+		[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
+	}
+}
+
+/// Returns whether inner steps from the parameters `start` can have made `delta`, which has their length and tiles: see [`Reach`].
 pub fn within_reach(train: &TrainConfig, tiling: &Tiling, start: &[f32], delta: &[f32]) -> bool {
-	let steps = f64::from(train.inner_steps);
-	let step = match train.optimizer {
-		Optimizer::AdamW => steps.sqrt(),
-		Optimizer::Muon { .. } => steps.sqrt().max(longest_side(tiling).sqrt() / 4.0),
-	};
-	let reach = 4.0 * f64::from(train.lr.get()) * steps * step;
-	let within = |theta: f64, change: f32| f64::from(change).abs() <= 2.0 * theta + reach;
-	let Some(code) = train.code() else {
-		return start.len() == delta.len() && start.iter().zip(delta).all(|(theta, &change)| within(f64::from(*theta).abs(), change));
-	};
-	let more = match code {
-		Code::Int8 => 1.0,
-		Code::TopK(TopK { decay, cosine, .. }) => {
-			let rounds = (1.0 / (1.0 - f64::from(decay.get()))).min(WAITED);
-			rounds * if cosine { SIDE } else { 1.0 }
-		}
-	};
-	let tile_within = |tile: usize| {
-		let (mut before, mut change) = ([0.0; NUMBERS], [0.0; NUMBERS]);
-		tiling.gather(start, tile, &mut before);
-		tiling.gather(delta, tile, &mut change);
-		let largest = |tile: &[f32]| tile.iter().fold(0.0, |most: f64, x| most.max(f64::from(x.abs())));
-		largest(&change) <= more * (2.0 * largest(&before) + reach)
-	};
-	// A NaN is never the larger one, but no number of a delta that was decoded.
-	[start.len(), delta.len()] == [tiling.len(); 2] && (0..tiling.tiles()).all(tile_within)
+	Reach::new(train, tiling).has(tiling, start, delta)
 }
 
 /// The longest side of a matrix.

@@ -7,6 +7,7 @@ use neuroshard_types::{
 	inference::Receipt,
 	proof::{Proof, ProofSignature},
 	provider::PonwKey,
+	quorum::QuorumWork,
 	AccountId, H256,
 };
 use subxt_signer::ecdsa::Keypair;
@@ -34,6 +35,11 @@ impl PonwSigner {
 	/// Signature (r, s, v) over the hash of a request for a text.
 	pub fn sign_text_ask(&self, ask: &TextAsk, genesis: H256) -> ProofSignature {
 		self.0.sign(&ask.message(genesis)).0
+	}
+
+	/// Signature (r, s, v) over the hash of [`QuorumWork::message`]: what a member of a quorum says about its work.
+	pub fn sign_statement(&self, work: &QuorumWork, statement: [u8; 32]) -> ProofSignature {
+		self.0.sign(&work.message(statement)).0
 	}
 
 	/// The announcement with its signature (r, s, v).

@@ -86,9 +86,9 @@ mod tests {
 		let claim = ClaimId { run: 0, round: 0, kind: ClaimKind::Answer(H256::zero()), who: provider.clone() };
 		let ended = |decision| {
 			let verdict = Verdict {
-				defender: claim.who.clone(),
 				claim: claim.clone(),
 				challenger: challenger.clone(),
+				defender: provider.clone(),
 				decision,
 				slashed: 10 * NEURO,
 				rewarded: 5 * NEURO,

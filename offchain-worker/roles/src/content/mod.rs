@@ -3,10 +3,12 @@
 //!
 //! - [`dataset`]: the operator's folder if it holds the one that the chain states, else shards from peers. [`supply`]: the one that a run takes.
 //! - [`push`]: writes a dataset or a checkpoint to a mirror, which is read where no peer has it.
-//! - [`rounds`]: what belongs to which round, and what of it can go. [`start`]: what a run starts from, offered by its sponsor.
+//! - [`rounds`]: what belongs to which round, and what of it can go; [`old`]: when. [`filed`]: vectors that stay in their files. [`start`]: what a run starts from, offered by its sponsor.
 
 pub(super) mod dataset;
+pub(super) mod filed;
 mod local_folder;
+pub(super) mod old;
 pub mod push;
 pub(super) mod rounds;
 pub mod start;

@@ -27,6 +27,7 @@ use super::{
 	defence::{reserves::Reserves, until_over},
 	journal::{Journal, JournalError},
 	parts::{Options, Shared},
+	quorum::Ways,
 	WorkerError,
 };
 use announce::{Announcer, Outcome};
@@ -44,7 +45,7 @@ use neuroshard_network::TrafficTotals;
 use neuroshard_training::keeper::Keeper;
 use neuroshard_types::{run::RunStatus, BlockNumber, RoundIndex, RunId, H256};
 use std::path::PathBuf;
-use tasks::Tasks;
+use tasks::{Leading, Tasks};
 use tokio_util::sync::CancellationToken;
 
 /// The actor.
@@ -136,6 +137,7 @@ impl Participant {
 			reporter,
 			dataset,
 			checked: Default::default(),
+			quorum: None,
 			conduct: options.conduct.clone(),
 		};
 		Ok(Self {
@@ -167,6 +169,11 @@ impl Participant {
 			begun: Told::default(),
 			leaving: false,
 		})
+	}
+
+	/// Holds its place as the leader of a quorum from now on, whose members are reached like this.
+	pub(super) fn lead(&mut self, ways: Ways, threads: usize) {
+		self.tasks.quorum = Some(Leading::new(ways, threads));
 	}
 
 	/// Trains until `stop` is cancelled, or until it has left because its operator asked for it.

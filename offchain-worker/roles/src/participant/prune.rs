@@ -1,65 +1,31 @@
-//! Pruning of what is kept on disk no longer than it is needed.
-//!
-//! The deltas of a round and the checkpoint that it started from are pinned, and so handed out, until nobody can need them any more. That
-//! is when the round was adopted longer ago than its claims can be challenged and the longest game about them takes, and when nothing
-//! younger would have its outer steps redone, or is judged by steps that were redone, from there on.
+//! Pruning of what is kept on disk no longer than it is needed, and datasets that nobody needs any more.
 
 use super::{observe::Observed, tasks::Tasks};
 use crate::{
 	actor::blocking::blocking,
 	content::{
-		rounds::{first_open, forget_bases, forget_round, rounds_by_run, trim_round},
+		old::{forget_old, is_within},
+		rounds::rounds_by_run,
 		supply::Cached,
 	},
 	parts::Mode,
+	quorum::forget_seats,
 	WorkerError,
 };
-use neuroshard_training::need::kept_for;
-use neuroshard_types::{
-	run::{RoundRecord, RunStatus},
-	BlockNumber, DatasetId, RoundIndex, RunId,
-};
+use neuroshard_types::{run::RunStatus, DatasetId, RunId};
 use std::collections::BTreeSet;
 use tokio::sync::Mutex;
-
-/// Newest adopted rounds whose blobs stay in any case: those who are one round behind need them.
-const RECENT: RoundIndex = 2;
 
 impl Tasks {
 	/// Unpins what rounds left behind and cannot be needed any more according to the finalized block, and what adopted rounds did not
 	/// take.
 	pub(super) async fn prune(&self, seen: &Observed, mode: Mode) -> Result<(), WorkerError> {
-		let (at, finalized) = (&seen.at, seen.heads.finalized.number);
-		let kept_for = kept_for(&at.dispute_terms().await?);
-		for (run, rounds) in rounds_by_run(self.content.store.labels()) {
-			// Rounds of runs that are not on chain (any more) are nobody's business.
-			let adopted = at.run(run).await?.map_or(RoundIndex::MAX, |run| run.rounds_adopted);
-			let recent = adopted.saturating_sub(RECENT);
-			let Some(oldest) = rounds.first().copied() else { continue };
-			let needed = match mode {
-				// Whoever only serves is bound to nothing: the newest checkpoints must fit.
-				_ if adopted == RoundIndex::MAX => RoundIndex::MAX,
-				Mode::ServeOnly => recent,
-				Mode::Train => {
-					// Records that are gone are older than any that are kept.
-					let is_open = |record: RoundRecord| is_within(&record, kept_for, finalized);
-					let open = first_open(oldest..recent, async |round| Ok(at.record(run, round).await?.is_some_and(is_open))).await?;
-					at.redo_from(run, open).await?.unwrap_or(open)
-				}
-			};
-			for round in rounds {
-				let over = round < needed;
-				if !over && !(recent..adopted).contains(&round) {
-					continue;
-				}
-				let record = at.record(run, round).await?;
-				let store = self.content.store.clone();
-				blocking(move || if over { forget_round(&store, run, round, record) } else { trim_round(&store, run, round, record) })
-					.await?;
-			}
+		let at_hand = seen.chain.run.as_ref().map(|run| run.id);
+		forget_old(&self.content.store, &seen.at, seen.heads.finalized.number, at_hand, mode).await?;
+		match &self.quorum {
+			Some(_) => forget_seats(&self.content.base, &seen.at, seen.heads.finalized.number).await,
+			None => Ok(()),
 		}
-		let (store, at_hand) = (self.content.store.clone(), seen.chain.run.as_ref().map(|run| run.id));
-		blocking(move || forget_bases(&store, at_hand)).await
 	}
 
 	/// Datasets that are still needed: that of the run at hand while it lasts, and those of runs whose claims can be disputed, or are.
@@ -96,11 +62,6 @@ impl Tasks {
 	}
 }
 
-/// Returns whether the time of so many `blocks` from the adoption of a round is not over after block `finalized`.
-fn is_within(record: &RoundRecord, blocks: BlockNumber, finalized: BlockNumber) -> bool {
-	record.adopted_at.saturating_add(blocks) > finalized
-}
-
 /// Forgets the dataset that was used last, unless it is `kept`. `false` if a task holds it. That is not waited for: the task stands
 /// still while the worker looks at the chain, which is when this is called, so that neither would ever go on.
 fn forget(cached: &Mutex<Cached>, kept: &BTreeSet<DatasetId>) -> bool {
@@ -129,7 +90,7 @@ mod tests {
 	use neuroshard_store::Store;
 	use neuroshard_training::engine::Device;
 	use neuroshard_training::keeper::Keeper;
-	use neuroshard_types::{dispute::Terms, H256, NEURO};
+	use neuroshard_types::{dispute::Terms, BlockNumber, RoundIndex, H256, NEURO};
 	use tokio_util::sync::CancellationToken;
 
 	#[tokio::test]
@@ -170,6 +131,7 @@ mod tests {
 			reporter: Reporter::new(Default::default()),
 			dataset: Default::default(),
 			checked: Default::default(),
+			quorum: None,
 			conduct: std::sync::Arc::new(crate::Honest),
 		};
 		let client = node.client().await;

@@ -5,7 +5,10 @@ use super::{
 	vector::{create, floats},
 	FileEngine, FiledCheckpoint, FilesError, TileFile, TileWriter,
 };
-use crate::checkpoint::{data_path, name, Header};
+use crate::{
+	checkpoint::{data_path, name, Header},
+	reach::{over_rounds, Reach},
+};
 use neuroshard_compute::exec::{decode_vector, CodeError, Combination, Deltas, OuterStep};
 use neuroshard_graph::{
 	tiles::{bytes_of, LEAF_BYTES, TILE},
@@ -107,6 +110,22 @@ impl FileEngine {
 			sums.chunks_exact(rows * cols).for_each(|block| add_assign(&mut squares, block));
 		}
 		Ok(squares)
+	}
+
+	/// Whether the inner steps of so many rounds from these parameters can have made a delta, as [`crate::reach::within_reach`].
+	///
+	/// # Errors
+	/// [`FilesError`], also of a code that stands for no finite numbers.
+	pub fn is_within_reach(&self, rounds: u32, start: &TileFile, delta: &TileFile) -> Result<bool, FilesError> {
+		let reach = Reach::new(&over_rounds(&self.train, rounds), &self.layout.tiling());
+		for part in parts(&self.layout, SEGMENTS / 2) {
+			let decoded = self.all_decoded(std::slice::from_ref(delta), &part)?;
+			let theta = part.of(start)?;
+			if !decoded.iter().all(|delta| reach.has(&part.tiling, &theta, delta)) {
+				return Ok(false);
+			}
+		}
+		Ok(true)
 	}
 
 	/// The checkpoint that follows `previous` when these deltas are included, as [`crate::outer::apply_outer`], in `folder`, in place of what was there.

@@ -10,6 +10,7 @@ use neuroshard_kernels::shape::Tiling;
 use neuroshard_types::H256;
 use std::{
 	fs::{File, OpenOptions},
+	io::{Read, Seek, SeekFrom},
 	ops::Range,
 	os::unix::fs::{FileExt, OpenOptionsExt},
 	path::{Path, PathBuf},
@@ -140,6 +141,15 @@ impl TileFile {
 	/// Bytes of its encoding.
 	pub fn encoded_len(&self) -> u64 {
 		self.tiles as u64 * LEAF_BYTES as u64
+	}
+
+	/// Reads its encoding from the first byte on.
+	///
+	/// # Errors
+	/// [`FilesError::Io`].
+	pub fn reader(&self) -> Result<impl Read, FilesError> {
+		let opened = File::open(&self.path).and_then(|mut file| file.seek(SeekFrom::Start(self.first)).map(|_| file));
+		Ok(opened.map_err(|source| FilesError::io(&self.path, source))?.take(self.encoded_len()))
 	}
 
 	/// Reads the bytes of some tiles.

@@ -70,6 +70,9 @@ impl WorkerError {
 			// Every refused extrinsic costs a fee, every divergent attempt a computation that would end alike.
 			Self::Chain(ChainError::Dispatch { .. } | ChainError::Stopped)
 			| Self::Train(TrainError::Diverged(_))
+			// Until the next round nothing changes.
+			| Self::NoQuorum { .. }
+			| Self::Unreachable { .. }
 			| Self::Outer(OuterError::Train(TrainError::Diverged(_))) => Some(Rest::Fixed),
 			Self::NoShardList { .. }
 			| Self::UnknownDataset(_)

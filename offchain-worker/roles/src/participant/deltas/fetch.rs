@@ -41,7 +41,18 @@ impl Tasks {
 			let config = config.clone();
 			// What is redone was voted on when it was new.
 			let voted_on = (index == round.round).then_some((round.start, rounds_between(round, root)));
-			async move { (root, async { self.check_delta((run, config), voted_on, root, fetched.await?).await }.await) }
+			let checked = async move {
+				let bytes = fetched.await?;
+				match self.quorum {
+					// It is in the store, and is read from there.
+					Some(_) => {
+						drop(bytes);
+						self.check_filed_delta((run, config), voted_on, root).await
+					}
+					None => self.check_delta((run, config), voted_on, root, bytes).await,
+				}
+			};
+			async move { (root, checked.await) }
 		});
 		let mut missing = false;
 		for (root, result) in until_patience_ends(fetches, PATIENCE).await {

@@ -4,6 +4,8 @@ mod act;
 mod checkpoints;
 mod dataset;
 mod departure;
+mod filed;
+mod lead;
 mod outer_steps;
 mod round;
 
@@ -26,6 +28,7 @@ use crate::{
 	WorkerError,
 };
 use act::act;
+pub(super) use lead::Leading;
 use neuroshard_chain_client::{keys::Keys, ponw, rewards, staking, training, Call, ChainError, Submitter};
 use neuroshard_compute::exec::Exec;
 use neuroshard_training::{engine::EngineError, keeper::Keeper, need::RoundLeaves};
@@ -95,6 +98,8 @@ pub(super) struct Tasks {
 	pub(super) reporter: Reporter,
 	pub(super) dataset: Arc<Mutex<Cached>>,
 	pub(super) checked: Checked,
+	/// If this account leads a quorum: then the model is in files.
+	pub(super) quorum: Option<Leading>,
 	/// Conduct of the worker.
 	pub(super) conduct: Arc<dyn Conduct>,
 }
@@ -143,6 +148,13 @@ impl Tasks {
 	/// Does `task`.
 	pub(super) async fn perform(&self, task: Task, moment: &Moment) -> Result<Effect, WorkerError> {
 		match task {
+			Task::BuildGenesis if self.quorum.is_some() => self.filed_genesis(moment).await,
+			Task::FetchCheckpoint { root } if self.quorum.is_some() => self.filed_checkpoint(moment, root).await,
+			Task::Adopt { root } if self.quorum.is_some() => self.filed_adopt(moment, root),
+			Task::FetchStart { root } if self.quorum.is_some() => self.filed_start(moment, root).await,
+			Task::OuterSteps { job } if self.quorum.is_some() => self.filed_outer_steps(moment, job).await,
+			// A quorum is no bridge: it starts from its own cohort's.
+			Task::FetchSibling { root, .. } if self.quorum.is_some() => Ok(Effect::Sibling(Sibling::Unfit(root))),
 			Task::BuildGenesis => self.build_genesis(moment).await,
 			Task::FetchCheckpoint { root } => self.fetch_checkpoint(moment, root).await,
 			Task::Adopt { root } => self.adopt(moment, root).await,

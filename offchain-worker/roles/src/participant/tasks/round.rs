@@ -43,12 +43,13 @@ pub(in crate::participant) struct Ready {
 	pub(in crate::participant) drawn: Drawn,
 	/// Moment at which it was planned.
 	pub(in crate::participant) moment: Moment,
-	run: RunId,
-	config: RunConfig,
-	dataset: Dataset,
+	pub(super) run: RunId,
+	pub(super) config: RunConfig,
+	pub(super) dataset: Dataset,
 	/// What its windows are drawn by.
-	draw: Draw,
-	left: Option<H256>,
+	pub(super) draw: Draw,
+	/// Root of what the last delta has left unsaid.
+	pub(super) left: Option<H256>,
 }
 
 impl std::fmt::Debug for Ready {
@@ -94,6 +95,9 @@ impl Tasks {
 		let left = self.left_unsaid(moment, run, &config).await?;
 		let overlaps = config.overlaps;
 		let ready = Box::new(Ready { drawn, moment: moment.clone(), run, config, dataset, draw, left });
+		if let Some(leading) = &self.quorum {
+			return self.lead(leading, *ready).await;
+		}
 		if overlaps {
 			Ok(Effect::Ready(ready))
 		} else {
