@@ -5,7 +5,7 @@ use crate::{
 	spec::{Spec, LOCAL},
 	unless_away, until,
 	validator::{Identity, Keys, Validator},
-	AuthorityClient, Binaries, Cheat, Cheater, Error, Machine, Ports, Process, Rules, WorkerNode,
+	AuthorityClient, Binaries, Cheat, Cheater, Ended, Error, Machine, Ports, Process, Rules, WorkerNode,
 };
 use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClient, Submitter};
 use neuroshard_types::{AccountId, Balance, RoundIndex, RunId, NEURO};
@@ -281,8 +281,50 @@ impl Network {
 		self.enrol(first).await
 	}
 
+	/// As [`Self::add_workers`], of workers that hold one place of a run as a quorum, each so many units of the model: the first one, which has the end of it and the
+	/// embedding, leads. All others have agreed before anybody is started.
+	///
+	/// # Errors
+	/// As [`Self::add_workers`]; [`Error::File`] if the file with the members cannot be written.
+	pub async fn add_quorum(&mut self, run: RunId, units: &[u32], dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
+		let first = self.workers.len();
+		let file = self.layout.folder.join(format!("quorum-{first}.json"));
+		let (path, id) = (file.display().to_string(), run.to_string());
+		let (mut members, mut leader) = (Vec::new(), None::<String>);
+		for units in units {
+			let listen = format!("/ip4/127.0.0.1/udp/{}/quic-v1", self.layout.ports.take()?);
+			let worker = self.create_worker(dataset, threads)?;
+			let account = worker.account().id().to_string();
+			members.push(serde_json::json!({ "account": account, "units": units, "address": format!("{listen}/p2p/{}", worker.peer()) }));
+			let mut worker = match &leader {
+				None => worker.with_options(["--quorum", &path, "--quorum-listen", &listen]),
+				Some(leader) => worker.following().with_options(["--leader", leader, "--members", &path, "--listen", &listen]),
+			};
+			leader.get_or_insert(account);
+			worker.take(Some(run));
+			self.workers.push(worker);
+		}
+		std::fs::write(&file, serde_json::Value::from(members).to_string()).map_err(Error::file(&file))?;
+		self.register(first).await?;
+		let new = self.workers.get_mut(first..).unwrap_or_default();
+		if let (Some((leading, others)), Some(leader)) = (new.split_first(), &leader) {
+			Ended::output_of(leading.command(["quorum", "form", "--run", &id, "--members", &path])).await?;
+			for other in others {
+				Ended::output_of(other.command(["quorum", "agree", "--run", &id, "--leader", leader])).await?;
+			}
+		}
+		new.iter_mut().try_for_each(WorkerNode::start)
+	}
+
 	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.
 	async fn enrol(&mut self, first: usize) -> Result<(), Error> {
+		self.register(first).await?;
+		// All at a time: nobody comes too late for the first round.
+		self.workers.get_mut(first..).unwrap_or_default().iter_mut().try_for_each(WorkerNode::start)
+	}
+
+	/// Gives them money, and registers them with a bond.
+	async fn register(&mut self, first: usize) -> Result<(), Error> {
 		let new = self.workers.get_mut(first..).unwrap_or_default();
 		give(&self.sponsor, new, GIFT).await?;
 		let bond = bond();
@@ -297,8 +339,7 @@ impl Network {
 				}
 			}
 		}
-		// All at a time: nobody comes too late for the first round.
-		new.iter_mut().try_for_each(WorkerNode::start)
+		Ok(())
 	}
 
 	/// Adds a worker that is the operator of a provider: gives it so much for fees, has `owner`, which has money, sign what `register --owner` prints,

@@ -3,6 +3,7 @@
 use crate::{serving::said, Ended, Error, Machine, Process};
 use neuroshard_chain_client::keys::{Account, Keys};
 use neuroshard_graph::ParamLayout;
+use neuroshard_network::{keypair_from_secret, PeerId};
 use neuroshard_roles::{read_adapter, status::Status};
 use neuroshard_training::checkpoint::{checkpoint_folder, Checkpoint};
 use neuroshard_types::{AccountId, ModelConfig, RunId};
@@ -30,6 +31,10 @@ pub struct WorkerNode {
 	dataset: Option<PathBuf>,
 	/// The roles that it registers with.
 	roles: &'static str,
+	/// The command that it runs.
+	runs: &'static [&'static str],
+	/// Its identity in the network of workers.
+	peer: PeerId,
 	/// Run that it takes part in, if it is named.
 	run: Option<RunId>,
 	/// Further options of `run`.
@@ -45,6 +50,7 @@ impl WorkerNode {
 	/// [`Error::Key`] if keys cannot be made there.
 	pub(crate) fn create(binary: &Path, name: String, base: PathBuf, log: PathBuf, node: String, port: u16) -> Result<Self, Error> {
 		let (keys, _phrase) = Keys::generate(&base)?;
+		let identity = keypair_from_secret(&mut keys.network.expose().clone()).map_err(|error| Error::Setup(error.to_string()))?;
 		Ok(Self {
 			name,
 			binary: binary.to_path_buf(),
@@ -57,6 +63,8 @@ impl WorkerNode {
 			threads: 1,
 			dataset: None,
 			roles: TRAINS_AND_AUDITS,
+			runs: &["run"],
+			peer: identity.public().to_peer_id(),
 			run: None,
 			options: Vec::new(),
 			machine: Machine::here(),
@@ -116,6 +124,16 @@ impl WorkerNode {
 		self.run = run;
 	}
 
+	/// Has it train as a member of a quorum that another one leads, and not for itself.
+	pub(crate) fn following(self) -> Self {
+		Self { runs: &["quorum", "work"], ..self }
+	}
+
+	/// Its identity in the network of workers.
+	pub(crate) fn peer(&self) -> PeerId {
+		self.peer
+	}
+
 	/// Name for people.
 	pub fn name(&self) -> &str {
 		&self.name
@@ -155,7 +173,7 @@ impl WorkerNode {
 
 	/// The command that runs it.
 	pub fn run_command(&self) -> Command {
-		let (mut command, port) = (self.command(["run"]), self.port);
+		let (mut command, port) = (self.command(self.runs.iter().copied()), self.port);
 		match self.machine.is_here() {
 			true => command.args(["--local", "--port", &port.to_string()]),
 			false => {

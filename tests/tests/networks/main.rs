@@ -16,6 +16,7 @@ mod devices;
 mod devnet;
 mod overlap;
 mod paid;
+mod quorums;
 mod restarts;
 mod scenario;
 mod start;

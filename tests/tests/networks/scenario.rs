@@ -16,7 +16,7 @@ pub(crate) const ROUND: Duration = Duration::from_secs(240);
 /// Something that takes a few blocks.
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 /// A dispute in which one side says nothing takes seconds; a claim can be disputed long enough for workers that are started again meanwhile.
-const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
+pub(crate) const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, answers: None, patient: false };
 
 /// The run of `training` at its end, after two rounds in which the loss fell.
 pub(crate) async fn finished(network: &mut Network, training: &Training) -> View {
