@@ -184,3 +184,6 @@ pub fn claim(genesis: H256, (run, round, seed): (RunId, RoundIndex, H256), seats
 	let leader = seats.first()?.leader.clone();
 	Some(QuorumClaim { work: QuorumWork { genesis, run, round, seed, leader }, seats })
 }
+
+#[cfg(test)]
+mod tests;
