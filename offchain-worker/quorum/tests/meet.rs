@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "these are tests")]
 
 use neuroshard_graph::{span::cut, ModelConfig, TrainConfig};
-use neuroshard_network::{Incoming, Keypair, PeerAddress, Purpose, Streams};
+use neuroshard_network::{Incoming, Keypair, PeerAddress, Purpose, StreamError, Streams};
 use neuroshard_quorum::{
 	links::{carry, meet, Fresh, Meeting},
 	Mail, Message, Place,
@@ -163,4 +163,13 @@ async fn strangers_and_those_who_come_for_other_work_get_no_link() {
 	}
 	assert!(!first.is_finished());
 	first.abort();
+}
+
+#[tokio::test]
+async fn streams_of_a_ring_are_no_links_of_a_quorum() {
+	let node = Node::start(Keypair::generate_ed25519()).await;
+	let stop = CancellationToken::new();
+	let (ring, ..) = Streams::start(Keypair::generate_ed25519(), Vec::new(), stop.clone()).await.unwrap();
+	assert!(matches!(ring.open(&node.address).await.map(drop), Err(StreamError::Refused(..))));
+	stop.cancel();
 }

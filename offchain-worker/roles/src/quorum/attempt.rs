@@ -7,7 +7,7 @@ use neuroshard_compute::exec::Exec;
 use neuroshard_data::loader::{Assignment, Loader};
 use neuroshard_quorum::{
 	links::{carry, meet, Meeting},
-	Conduct, Interval, Keyed, Mail, Place, Placed, Seat, SeatError, Sources,
+	AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Sources,
 };
 use neuroshard_training::priority::lower_thread_priority;
 use neuroshard_types::{
@@ -126,7 +126,12 @@ impl Attempt {
 
 /// Whether meeting the others again may mend it.
 fn is_of_others(error: &SeatError) -> bool {
-	matches!(error, SeatError::Quorum(_) | SeatError::Agree(_)) && !error.is_divergence()
+	let own = |error: &QuorumError| matches!(error, QuorumError::Tokens(..) | QuorumError::Fault(Fault::Step(_) | Fault::Keep(_)));
+	match error {
+		SeatError::Quorum(error) | SeatError::Agree(AgreeError::Quorum(error)) => !own(error),
+		SeatError::Agree(AgreeError::Nothing(_)) => true,
+		_ => false,
+	}
 }
 
 fn made(place: Place, leader: usize, signer: Keyed, open: Open, threads: usize) -> Result<Seat<Keyed>, WorkerError> {

@@ -22,14 +22,16 @@ use neuroshard_types::{
 	assignment::Draw,
 	quorum::QuorumClaim,
 	run::{Phase, RoundView, RunStatus, RunView},
-	AccountId, RunId, H256,
+	AccountId, BlockNumber, RunId, H256,
 };
 use std::{path::PathBuf, sync::Arc, time::Instant};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Rounds that were completed here and are remembered: one at hand, and one that is begun anew.
+/// Rounds that were completed here and are remembered: one at hand, and those that are begun anew.
 const REMEMBERED: usize = 4;
+/// Blocks in which a leader commits to work that is complete. One that has not may have been started again, and lost it.
+const COMMITS: BlockNumber = 10;
 
 /// Options of the operator.
 pub struct MemberOptions {
@@ -66,8 +68,8 @@ struct Member {
 	run: RunId,
 	leader: AccountId,
 	threads: usize,
-	/// Seeds of rounds that are over here.
-	done: Vec<H256>,
+	/// Seeds of rounds that are over here, and the block in which it is looked whether the leader still needs this worker.
+	done: Vec<(H256, BlockNumber)>,
 	/// Rounds that were adopted when old ones were let go of last.
 	pruned: Option<u32>,
 	told: Told,
@@ -156,7 +158,8 @@ impl Member {
 			self.reporter.update(|status| status.ended = Some(format!("run {} is over", self.run)));
 			return Ok(None);
 		}
-		let Some(round) = round.filter(|round| is_wanted(round, &self.leader) && !self.done.contains(&round.seed)) else {
+		let over = |seed: H256| self.done.iter().any(|(done, until)| *done == seed && heads.best.number < *until);
+		let Some(round) = round.filter(|round| is_wanted(round, &self.leader) && !over(round.seed)) else {
 			self.waits(format!("waiting for the next round of run {}", self.run));
 			return Ok(None);
 		};
@@ -209,8 +212,9 @@ impl Member {
 							let round = client.now().await?.round(run).await?;
 							Ok::<_, WorkerError>(round.is_some_and(|round| round.seed == seed && is_wanted(&round, &leader)))
 						};
+						let wanted = cancel.run_until_cancelled(wanted).await;
 						// Not knowing better is no reason to throw work away.
-						if changed.is_err() || !wanted.await.unwrap_or(true) {
+						if changed.is_err() || matches!(wanted, Some(Ok(false))) {
 							cancel.cancel();
 						}
 					}
@@ -225,7 +229,8 @@ impl Member {
 					status.tokens = status.tokens.saturating_add(placed.work.tokens);
 					status.last_error = None;
 				});
-				self.over(seed);
+				let best = heads.borrow().best.number;
+				self.over(seed, best.saturating_add(COMMITS));
 				Ok(())
 			}
 			Ok(None) if stop.is_cancelled() => Ok(()),
@@ -234,7 +239,7 @@ impl Member {
 				Ok(())
 			}
 			Err(WorkerError::Seat(error)) if error.is_divergence() => {
-				self.over(seed);
+				self.over(seed, BlockNumber::MAX);
 				self.say(&format!("round {number} of run {run}: {error}"));
 				Ok(())
 			}
@@ -242,9 +247,10 @@ impl Member {
 		}
 	}
 
-	/// Notes that there is nothing left to do of a round.
-	fn over(&mut self, seed: H256) {
-		self.done.push(seed);
+	/// Notes that there is nothing left to do of a round, until this block.
+	fn over(&mut self, seed: H256, until: BlockNumber) {
+		self.done.retain(|(done, _)| *done != seed);
+		self.done.push((seed, until));
 		let gone = self.done.len().saturating_sub(REMEMBERED);
 		self.done.drain(..gone);
 	}
@@ -308,3 +314,6 @@ fn is_wanted(round: &RoundView, leader: &AccountId) -> bool {
 	let led = round.participants.iter().find(|one| one.account == *leader);
 	round.phase == Phase::Training && led.is_some_and(|led| led.counted && led.sealed.is_none())
 }
+
+#[cfg(test)]
+mod tests;

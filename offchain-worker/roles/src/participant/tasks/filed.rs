@@ -85,29 +85,14 @@ impl Tasks {
 	) -> Result<(), WorkerError> {
 		let (checked, content) = (self.checked.clone(), self.content.clone());
 		let job = self.compute.run(move |state| {
-			let threads = state.threads();
-			let engine = engine(&content, &config, threads, 1)?;
-			let delta = content.filed(root, engine.delta_layout(), threads);
-			let known = match (&delta, start) {
-				(Err(WorkerError::Files(FilesError::Encoding { .. })), _) => Delta::Unsound,
-				(Err(_), _) => return delta.map(drop),
-				(Ok(_), None) => Delta::Held,
-				(Ok(delta), Some((start, rounds))) => {
-					let header = Content::stored_header(&content.store, run, start)?.ok_or(WorkerError::NotLoaded { root: start })?;
-					let theta = content.filed(header.params, engine.layout(), threads)?;
-					match engine.is_within_reach(rounds, &theta, delta) {
-						Ok(true) => Delta::Held,
-						Ok(false) => Delta::Excessive,
-						Err(FilesError::Code(_)) => Delta::Unsound,
-						Err(error) => return Err(error.into()),
-					}
-				}
-			};
+			let known = judged(&content, (run, &config), start, root, state.threads())?;
 			checked.note(root, known);
-			if known == Delta::Excessive {
-				tracing::warn!("delta {root} is larger than the round's steps can have made it: it is voted against");
+			match known {
+				Delta::Held => {}
+				Delta::Unsound => tracing::warn!("delta {root} is none of the run's model: it is voted against"),
+				Delta::Excessive => tracing::warn!("delta {root} is larger than the round's steps can have made it: it is voted against"),
 			}
-			delta.map(drop)
+			Ok(())
 		});
 		job.await
 	}
@@ -148,6 +133,29 @@ impl Tasks {
 		});
 		let attestation = computed.await?;
 		Ok(Effect::Stepped(NextCheckpoint { run, job, attestation }))
+	}
+}
+
+/// What is to be known of a delta in the store.
+fn judged(
+	content: &Content,
+	(run, config): (RunId, &RunConfig),
+	start: Option<(H256, u32)>,
+	root: H256,
+	threads: usize,
+) -> Result<Delta, WorkerError> {
+	let engine = engine(content, config, threads, 1)?;
+	let delta = match content.filed(root, engine.delta_layout(), threads) {
+		Err(WorkerError::Files(FilesError::Encoding { .. })) => return Ok(Delta::Unsound),
+		delta => delta?,
+	};
+	let Some((start, rounds)) = start else { return Ok(Delta::Held) };
+	let header = Content::stored_header(&content.store, run, start)?.ok_or(WorkerError::NotLoaded { root: start })?;
+	match engine.is_within_reach(rounds, &content.filed(header.params, engine.layout(), threads)?, &delta) {
+		Ok(true) => Ok(Delta::Held),
+		Ok(false) => Ok(Delta::Excessive),
+		Err(FilesError::Code(_)) => Ok(Delta::Unsound),
+		Err(error) => Err(error.into()),
 	}
 }
 
@@ -193,4 +201,62 @@ fn outer_steps(
 		last = engine.take_outer_step(&last, &deltas, inner_steps, &engine.folder().join(format!("outer-{number}")))?;
 	}
 	Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{content::tests::alone, participant::decide::plan::tests::training};
+	use neuroshard_graph::{tiles, ModelConfig, TrainConfig};
+	use neuroshard_training::{
+		checkpoint::Checkpoint,
+		engine::Engine,
+		outer::{apply_outer, Included},
+	};
+
+	fn config() -> RunConfig {
+		let config = RunConfig { model: ModelConfig::tiny(), train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
+		let genesis_root = Checkpoint::genesis(7, &config.model, &config.train, 1).unwrap().header.root();
+		RunConfig { genesis_root, ..config }
+	}
+
+	#[tokio::test]
+	async fn outer_steps_in_files_lead_to_the_checkpoints_of_an_engine() {
+		let (dir, config) = (tempfile::tempdir().unwrap(), config());
+		let (content, _stop) = alone(dir.path()).await;
+		let engine = Engine::new(&config.model, &config.train, 1).unwrap();
+		assert_eq!(make_first(&content, (7, &config), 1).unwrap(), config.genesis_root);
+		let mut expected = Checkpoint::genesis(7, &config.model, &config.train, 1).unwrap();
+		let (mut steps, layout) = (Vec::new(), engine.layout());
+		for scale in [1e-4_f32, -3e-4] {
+			let delta: Vec<f32> = (0..layout.len()).map(|at| scale * (at % 17) as f32).collect();
+			steps.push(vec![content.store.put(&tiles::encode(layout, &delta)).unwrap().root]);
+			expected = apply_outer(&engine, &expected, &Included::from(vec![delta])).unwrap();
+		}
+		let todo = OuterJob { first_round: 0, start: config.genesis_root, steps, inner_steps: Vec::new() };
+		let filed = super::engine(&content, &config, 1, 1).unwrap();
+		let next = outer_steps(&content, &filed, (7, &todo), 1).unwrap();
+		assert_eq!(next.header, expected.header);
+		publish_filed(&content.store, &next).unwrap();
+		assert_eq!(Content::read_checkpoint(&content.store, 7, next.header.root(), layout, 1).unwrap(), expected);
+		let other = RunConfig { genesis_root: H256::zero(), ..config };
+		assert!(matches!(make_first(&content, (7, &other), 1), Err(WorkerError::Genesis { run: 7, .. })));
+	}
+
+	#[tokio::test]
+	async fn a_delta_in_the_store_is_judged_as_one_in_memory_is() {
+		let (dir, config) = (tempfile::tempdir().unwrap(), config());
+		let (content, _stop) = alone(dir.path()).await;
+		make_first(&content, (7, &config), 1).unwrap();
+		let layout = crate::content::filed::layout(&config).unwrap();
+		let put = |number: f32| content.store.put(&tiles::encode(&layout, &vec![number; layout.len()])).unwrap().root;
+		let start = Some((config.genesis_root, 1));
+		let judge = |root, start| judged(&content, (7, &config), start, root, 1);
+		assert_eq!(judge(put(1e-4), start).unwrap(), Delta::Held);
+		assert_eq!(judge(put(1e20), start).unwrap(), Delta::Excessive);
+		assert_eq!(judge(put(1e20), None).unwrap(), Delta::Held, "it was voted on when it was new");
+		assert_eq!(judge(put(f32::INFINITY), start).unwrap(), Delta::Unsound);
+		assert!(matches!(judge(put(1e-4), Some((H256::zero(), 1))), Err(WorkerError::NotLoaded { .. })));
+		assert!(judge(H256::zero(), start).is_err(), "it is not here");
+	}
 }
