@@ -154,7 +154,7 @@ impl Scenario {
 
 		// Nothing of it can be disputed any more.
 		let named = &mut self.network.workers[1];
-		assert!(!named.ended_by_itself(ROUND).await.unwrap());
+		assert!(!named.ended_by_itself(2 * ROUND).await.unwrap());
 		let words = named.status().and_then(|status| status.ended).unwrap();
 		assert!(words.contains(&format!("run {false_run} states the genesis checkpoint")), "{words}");
 		named.take(None);
@@ -173,7 +173,7 @@ impl Scenario {
 	/// What was decided from block `first` on, once that are at least `count` disputes.
 	async fn verdicts_from(&mut self, first: BlockNumber, count: usize) -> Vec<Verdict> {
 		let (client, mut next, mut verdicts) = (self.network.client().clone(), first, Vec::new());
-		until("the end of all disputes", ROUND, async || {
+		until("the end of all disputes", 2 * ROUND, async || {
 			self.network.check()?;
 			while next <= client.heads().await?.finalized.number {
 				verdicts.extend(client.at(client.block_at(next).await?).await?.verdicts().await?);
