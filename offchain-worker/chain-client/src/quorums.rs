@@ -10,7 +10,7 @@ use crate::{
 use neuroshard_graph::game::{Contents, Move, Position, Records};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind},
-	quorum::{Seat, Span},
+	quorum::{self, Seat, Span},
 	run::RunConfig,
 	AccountId, Balance, RoundIndex, RunId,
 };
@@ -48,7 +48,7 @@ pub fn agree(run: RunId, leader: AccountId, holders: Vec<(AccountId, Span)>) -> 
 
 /// Seats of the quorum that `leader` leads among these, by number.
 pub fn led_by(seats: Vec<Seat>, leader: &AccountId) -> Vec<Seat> {
-	seats.into_iter().filter(|seat| seat.leader == *leader).collect()
+	quorum::led_by(&seats, leader).cloned().collect()
 }
 
 impl ChainAt {

@@ -16,6 +16,7 @@ mod kept;
 
 use crate::message::{Rows, Sums};
 use codec::Encode;
+pub(crate) use kept::decode;
 pub use kept::{DefenceError, Kept};
 use neuroshard_graph::{
 	game::{Record, Signature},

@@ -10,10 +10,10 @@ use neuroshard_graph::{
 	commit::{checkpoint_root, state_root},
 	config::ConfigError,
 	corpus::{Corpus, TokenWidth},
-	cover::{merge, Cover},
-	game::{sums_hash, Anchor, Contents, GameError, Quorum, Record, Records, Setting, Signature, Subject},
+	cover::Cover,
+	game::{together, Anchor, Contents, Discord, GameError, Quorum, Record, Records, Setting, Signature, Subject},
 	merkle::Hash,
-	span::{cover, gave, given, sums, trained_units, Seam, Span},
+	span::{cover, gave, given, own_sums, trained_units, Seam, Span},
 	tiles::{leaf_hash, LEAF_BYTES},
 	ModelConfig, TrainConfig,
 };
@@ -237,12 +237,7 @@ impl Leader {
 		}
 		let told: Vec<Told> = core::mem::take(&mut self.told).into_values().collect();
 		let contents = self.contents(&told)?;
-		self.fit(&told, sums)?;
-
-		let after = [0, 1, 2].map(|vector| self.together(&self.covers, told.iter().filter_map(|told| told.record.state.get(vector))));
-		let [Some(params), Some(first), Some(second)] = after else { return Err(GameError::Root.into()) };
-		let end = self.steps.end;
-		let root = state_root(&params, &first, &second, end, u64::from(end).saturating_mul(self.train.batch.into()));
+		let after = [0, 1, 2].map(|vector| together(&self.covers, told.iter().map(|told| told.record.state.get(vector))));
 		let parts = told.iter().map(|told| told.record.state.clone()).collect();
 		let vectors = if let Contents::Checkpoint(_) = contents { 1 } else { 3 };
 		let split = |Told { record, before, base, signature }| {
@@ -251,21 +246,19 @@ impl Leader {
 		};
 		let (before, records) = told.into_iter().map(split).unzip();
 		let records = Records { contents, before, records };
+		self.fit(&records, sums)?;
+		let [Some(params), Some(first), Some(second)] = after else { return Err(GameError::Root.into()) };
+		let end = self.steps.end;
+		let root = state_root(&params, &first, &second, end, u64::from(end).saturating_mul(self.train.batch.into()));
 		self.as_the_chain_would(signer, &records, root)?;
 		(self.start, self.parts) = (Start::State { root, steps: end }, Some(parts));
 		Ok(Led { records, root })
 	}
 
-	/// Root of a vector, of the roots of all members' subtrees.
-	fn together<'a>(&self, covers: &[Cover], lists: impl Iterator<Item = &'a Vec<Hash>>) -> Option<Hash> {
-		let parts: Vec<_> = covers.iter().zip(lists).map(|(cover, roots)| (cover, roots.as_slice())).collect();
-		merge(covers.first()?.all(), &parts)
-	}
-
 	/// What the state before consists of, if it is the one that is agreed on.
 	fn contents(&self, told: &[Told]) -> Result<Contents, LeadError> {
 		let all = || LeadError::Start((0..self.spans.len()).collect());
-		let vector = |vector: usize| self.together(&self.covers, told.iter().filter_map(|told| told.before.get(vector))).ok_or_else(all);
+		let vector = |vector: usize| together(&self.covers, told.iter().map(|told| told.before.get(vector))).ok_or_else(all);
 		let [params, first, second] = [vector(0)?, vector(1)?, vector(2)?];
 		let batch = u64::from(self.train.batch);
 		let (found, root, contents) = match self.start {
@@ -278,48 +271,29 @@ impl Leader {
 				(found, root, Contents::State([params, first, second]))
 			}
 		};
-		let base = self.train.adapter.map(|adapter| (self.together(&self.bases, told.iter().map(|told| &told.base)), adapter.base));
+		let base = self.train.adapter.map(|adapter| (together(&self.bases, told.iter().map(|told| Some(&told.base))), adapter.base));
 		match found == root && base.is_none_or(|(found, base)| found == Some(base)) {
 			true => Ok(contents),
 			false => Err(all()),
 		}
 	}
 
-	/// Whether what one gave is what another one was given, and all were told the same sums.
-	fn fit(&self, told: &[Told], sums_told: &[Vec<u32>]) -> Result<(), LeadError> {
+	/// Whether all have signed the sums that they told, what one gave is what another one was given, and all were told the same sums.
+	fn fit(&self, records: &Records, sums_told: &[Vec<u32>]) -> Result<(), LeadError> {
 		let (model, adapter) = (&self.model, self.train.adapter.is_some());
-		let all = usize::try_from(sums(model, adapter)).unwrap_or_default();
-		for (place, step) in self.steps.clone().enumerate() {
-			let said = || {
-				self.spans.iter().zip(told).enumerate().filter_map(move |(m, (&span, told))| Some((m, span, told.record.steps.get(place)?)))
-			};
-			let mut roots = BTreeMap::new();
-			let (known, mut squares) = (sums_told.get(place), vec![0; all]);
-			for (member, span, said) in said() {
-				roots.extend(gave(model, adapter, span).into_iter().zip(said.gave.iter().map(|root| (member, *root))));
-				for (unit, &bits) in trained_units(model, adapter, span).into_iter().zip(&said.squares) {
-					let unit = usize::try_from(unit).unwrap_or(usize::MAX);
-					if known.is_some_and(|known| known.get(unit) != Some(&bits)) {
-						return Err(LeadError::Squares { step, member });
-					}
-					squares.get_mut(unit).into_iter().for_each(|place| *place = bits);
-				}
-			}
-			let hash = sums_hash(&squares);
-			for (member, span, said) in said() {
-				for (seam, root) in given(model, adapter, span).into_iter().zip(&said.given) {
-					match roots.get(&seam) {
-						Some((_, gave)) if gave == root => {}
-						Some((gave, _)) => return Err(LeadError::Seam { step, seam, gave: *gave, given: member }),
-						None => return Err(GameError::Seam(seam).into()),
-					}
-				}
-				if said.sums != hash {
-					return Err(LeadError::Sums { step, member });
+		for ((place, step), known) in self.steps.clone().enumerate().zip(sums_told) {
+			for (member, (&span, (record, _))) in self.spans.iter().zip(&records.records).enumerate() {
+				if record.steps.get(place).is_some_and(|said| said.squares != own_sums(model, adapter, span, known)) {
+					return Err(LeadError::Squares { step, member });
 				}
 			}
 		}
-		Ok(())
+		let step = |place: usize| self.steps.start.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
+		match records.discord(model, adapter, &self.spans) {
+			None => Ok(()),
+			Some(Discord::Seam { step: place, seam, gave, given }) => Err(LeadError::Seam { step: step(place), seam, gave, given }),
+			Some(Discord::Sums { step: place, member }) => Err(LeadError::Sums { step: step(place), member }),
+		}
 	}
 
 	/// What the chain asks of records.

@@ -1,14 +1,13 @@
 //! What a leader keeps of a round, in files: what all members have said about each interval, checked. It posts that if the interval is disputed.
 
-use crate::{keep::make, KeepError, Led};
-use codec::{DecodeAll, Encode};
+use crate::{
+	keep::{decode, make},
+	KeepError, Led,
+};
+use codec::Encode;
 use neuroshard_atomic_write::write_private;
 use neuroshard_graph::merkle::Hash;
-use std::{
-	fs::{self, File},
-	io::{self, Read},
-	path::PathBuf,
-};
+use std::{fs, io, path::PathBuf};
 
 /// Bytes of a file, at most: more than any move has.
 const MOST: u64 = 64 << 20;
@@ -48,14 +47,10 @@ impl Ledger {
 	/// # Errors
 	/// [`KeepError`].
 	pub fn kept(&self, first: u32) -> Result<Option<Led>, KeepError> {
-		let (path, mut bytes) = (self.path(first), Vec::new());
-		let file = match File::open(&path) {
-			Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-			file => file.map_err(|error| KeepError::of(&path, &error))?,
-		};
-		file.take(MOST).read_to_end(&mut bytes).map_err(|error| KeepError::of(&path, &error))?;
-		let (root, records) = DecodeAll::decode_all(&mut &bytes[..]).map_err(|_| KeepError::Malformed(path))?;
-		Ok(Some(Led { root, records }))
+		match decode(&self.path(first), MOST) {
+			Err(KeepError::Io { kind: io::ErrorKind::NotFound, .. }) => Ok(None),
+			kept => kept.map(|(root, records)| Some(Led { root, records })),
+		}
 	}
 
 	/// Forgets the interval that begins with inner step `first`: nobody can dispute it any more.

@@ -28,13 +28,16 @@ use std::{
 	path::{Path, PathBuf},
 	time::Duration,
 };
-use tokio::signal::unix::{signal, SignalKind};
+use tokio::{
+	signal::unix::{signal, SignalKind},
+	task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Pause between attempts to reach a node that is not up yet.
 const NODE_RETRY: Duration = Duration::from_secs(2);
 /// Longest wait for the status file's last state when the worker ends.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct Run<C: Conducts> {
@@ -125,7 +128,7 @@ impl<C: Conducts> Run<C> {
 		let _lock = RunLock::take(&base)?;
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
 		let named = self.quorum.as_deref().map(quorum::members::read).transpose()?;
-		let (mirrors, device) = (self.mirrors()?, self.device.device()?);
+		let (mirrors, device) = (mirrors(&self.mirror)?, self.device.device()?);
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
 
@@ -196,17 +199,9 @@ impl<C: Conducts> Run<C> {
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
 		let _ = tokio::join!(network, clocks, following, OptionFuture::from(linked));
-		reporter.update(|status| status.task = Some("stopped".into()));
-		drop(reporter);
-		let _ = tokio::time::timeout(LAST_WORDS, written).await;
+		last_words(reporter, written).await;
 		result?;
 		Ok(0)
-	}
-
-	/// The mirrors that are named.
-	fn mirrors(&self) -> Result<Mirrors, CliError> {
-		let locations = self.mirror.iter().map(|text| location("--mirror", text)).collect::<Result<Vec<_>, _>>()?;
-		Ok(Mirrors::open(locations, Timing::default()).map_err(WorkerError::from)?)
 	}
 
 	fn network(&self, mirrors: Mirrors) -> NetworkConfig {
@@ -225,6 +220,19 @@ impl<C: Conducts> Run<C> {
 			..Default::default()
 		}
 	}
+}
+
+/// The mirrors that are named.
+pub(super) fn mirrors(named: &[String]) -> Result<Mirrors, CliError> {
+	let locations = named.iter().map(|text| location("--mirror", text)).collect::<Result<Vec<_>, _>>()?;
+	Ok(Mirrors::open(locations, Timing::default()).map_err(WorkerError::from)?)
+}
+
+/// Has the last status get to its file.
+pub(super) async fn last_words(reporter: Reporter, written: JoinHandle<()>) {
+	reporter.update(|status| status.task = Some("stopped".into()));
+	drop(reporter);
+	let _ = tokio::time::timeout(LAST_WORDS, written).await;
 }
 
 /// What to say of a file system that has no room for as much as the store may take.

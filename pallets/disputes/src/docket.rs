@@ -36,9 +36,9 @@ impl<T: Config> Pallet<T> {
 
 	/// Takes a game out, which no longer keeps the stake of the claimant.
 	pub(crate) fn leave(claim: &ClaimId, challenger: &AccountId, game: Game) {
-		for who in game.defenders(claim) {
+		for (who, bond) in game.loads(claim) {
 			T::Providers::close_claim(who);
-			Self::unload(who, if *who == claim.who { game.bond } else { 0 });
+			Self::unload(who, bond);
 		}
 		Games::<T>::remove(claim, challenger);
 		Missed::<T>::remove(claim, challenger);

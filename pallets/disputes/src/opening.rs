@@ -90,10 +90,9 @@ impl<T: Config> Pallet<T> {
 			later: None,
 			members,
 		};
-		for who in game.defenders(&claim) {
+		for (who, bond) in game.loads(&claim) {
 			T::Providers::open_claim(who)?;
-			// The claimant's own stake is what the bond is measured by.
-			Self::load(who, if *who == claim.who { bond } else { 0 });
+			Self::load(who, bond);
 		}
 		// With this one among its games.
 		let deadline = now.saturating_add(clock).saturating_add(Self::gain(position.turn(), &claim.who));

@@ -52,10 +52,10 @@ impl<T: Config> Pallet<T> {
 	fn loads_are_the_open_games_of_their_defenders() -> Result<(), TryRuntimeError> {
 		let mut loads = BTreeMap::<AccountId, Load>::new();
 		for (claim, _, game) in Games::<T>::iter() {
-			for who in game.defenders(&claim) {
+			for (who, bond) in game.loads(&claim) {
 				let load = loads.entry(who.clone()).or_default();
 				load.games = load.games.saturating_add(1);
-				load.bonds = load.bonds.saturating_add(if *who == claim.who { game.bond } else { 0 });
+				load.bonds = load.bonds.saturating_add(bond);
 			}
 		}
 		let counted: BTreeMap<AccountId, Load> = GamesAgainst::<T>::iter().collect();

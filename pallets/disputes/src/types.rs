@@ -58,7 +58,13 @@ impl Game {
 
 	/// All accounts that may have to defend the claim.
 	pub fn defenders<'a>(&'a self, claim: &'a ClaimId) -> impl Iterator<Item = &'a AccountId> {
-		core::iter::once(&claim.who).chain(self.members.iter().filter(move |member| **member != claim.who))
+		self.loads(claim).map(|(who, _)| who)
+	}
+
+	/// The same with the bond that is held for a game against each, in planck: it is measured by what the claimant has at stake, and so the claimant's.
+	pub(crate) fn loads<'a>(&'a self, claim: &'a ClaimId) -> impl Iterator<Item = (&'a AccountId, Balance)> {
+		let members = self.members.iter().filter(move |member| **member != claim.who).map(|member| (member, 0));
+		core::iter::once((&claim.who, self.bond)).chain(members)
 	}
 
 	/// Notes a move in block `now`.
@@ -91,9 +97,7 @@ impl Game {
 		self.position = position;
 		self.note_move(now);
 	}
-}
 
-impl Game {
 	/// As clients see it.
 	pub fn view(self, claim: &ClaimId) -> GameView {
 		let defender = self.defender(claim).clone();

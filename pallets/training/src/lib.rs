@@ -126,7 +126,7 @@ pub mod pallet {
 		audit::OnAdopted,
 		dispute::{AttestationClaim, ClaimId, Claims, OuterJob, WorkClaim},
 		proof::{Proof, ProofSignature},
-		quorum::Seat,
+		quorum::{Seat, MAX_MEMBERS},
 		run::{Attestation, Bridge, MissingReport, Phase, RoundRecord, RoundView, RunConfig, RunView, VoteBitmap, Work},
 		traits::{Clock, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 		AccountId, Balance, BlockNumber, DatasetId, RoundIndex, RunId, F32, H256, MAX_PARTICIPANTS,
@@ -387,10 +387,16 @@ pub mod pallet {
 		///
 		/// Who dropped out more than once in a row waits before: the view function `next_join` says how long.
 		#[pallet::call_index(3)]
-		#[pallet::weight(T::WeightInfo::join().saturating_add(T::WeightInfo::commit(MAX_PARTICIPANTS)).saturating_add(quorums::at_join::<T>()))]
-		pub fn join(origin: OriginFor<T>, run: RunId) -> DispatchResult {
+		#[pallet::weight(T::WeightInfo::join().saturating_add(T::WeightInfo::commit(MAX_PARTICIPANTS)).saturating_add(quorums::at_join::<T>(MAX_MEMBERS)))]
+		pub fn join(origin: OriginFor<T>, run: RunId) -> DispatchResultWithPostInfo {
 			let who = T::Providers::acts_for(ensure_signed(origin)?);
-			Self::do_join(who, run)
+			let members = Self::do_join(who, run)?;
+			Ok(Some(
+				T::WeightInfo::join()
+					.saturating_add(T::WeightInfo::commit(MAX_PARTICIPANTS))
+					.saturating_add(quorums::at_join::<T>(members)),
+			)
+			.into())
 		}
 
 		/// Takes no part from the next round on. The round under way may, and should, be finished. Of a member of a quorum that another account leads, the place of the quorum

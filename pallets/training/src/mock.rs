@@ -574,7 +574,7 @@ pub fn attest(who: &AccountId, run: RunId, root: u8, loss: f32) -> DispatchResul
 
 /// Joins.
 pub fn join(who: &AccountId, run: RunId) -> DispatchResult {
-	Training::join(RuntimeOrigin::signed(who.clone()), run)
+	Training::join(RuntimeOrigin::signed(who.clone()), run).map(drop).map_err(|refused| refused.error)
 }
 
 /// Leaves.

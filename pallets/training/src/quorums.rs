@@ -14,7 +14,7 @@ use frame_support::{
 };
 use neuroshard_types::{
 	proof::ProofKey,
-	quorum::{check_cut, fits_a_move, split, QuorumClaim, QuorumWork, Seat, Span, MAX_MEMBERS, MAX_SEATS},
+	quorum::{check_cut, fits_a_move, led_by, split, QuorumClaim, Seat, Span, MAX_MEMBERS, MAX_SEATS},
 	traits::{Providers, WorkProofs},
 	AccountId, Balance, RoundIndex, RunId, H256,
 };
@@ -24,11 +24,6 @@ use sp_runtime::DispatchResult;
 pub type Seats = BoundedVec<Seat, ConstU32<MAX_SEATS>>;
 /// Who holds what in a quorum, by number.
 pub type Holders = BoundedVec<(AccountId, Span), ConstU32<MAX_MEMBERS>>;
-
-/// Those of `seats` that `leader` leads, by number.
-pub(crate) fn led_by<'a>(seats: &'a [Seat], leader: &'a AccountId) -> impl Iterator<Item = &'a Seat> + Clone {
-	seats.iter().filter(move |seat| seat.leader == *leader)
-}
 
 /// Whether `who` has agreed to a seat that another one leads.
 fn follows(seats: &[Seat], who: &AccountId) -> bool {
@@ -152,13 +147,8 @@ impl<T: Config> Pallet<T> {
 
 	/// Whose work the claim of `leader` in this round is; `None` if it is its own.
 	pub(crate) fn quorum_of(run: RunId, round: RoundIndex, seed: H256, leader: &AccountId) -> Option<QuorumClaim> {
-		let led = Led::<T>::get(run, round);
-		let seats: Vec<Seat> = led_by(&led, leader).cloned().collect();
-		if seats.is_empty() {
-			return None;
-		}
 		let genesis = frame_system::Pallet::<T>::block_hash(frame_system::pallet_prelude::BlockNumberFor::<T>::default());
-		Some(QuorumClaim { work: QuorumWork { genesis, run, round, seed, leader: leader.clone() }, seats })
+		QuorumClaim::of(genesis, (run, round, seed), &Led::<T>::get(run, round), leader)
 	}
 
 	/// What falls to `leader` of so much that its place has done; all of it without a quorum.
@@ -205,11 +195,13 @@ pub(crate) fn free_stakes<T: Config>(seats: &[Seat]) {
 	seats.iter().for_each(|seat| T::Providers::close_claim(&seat.who));
 }
 
-/// What joining costs more if all members of a quorum are looked at: who leads whom, provider and bond of each, and the seats of the round under way. Where it is
-/// joined late, each gets a claim on its stake.
-pub(crate) fn at_join<T: Config>() -> Weight {
-	let members = u64::from(MAX_MEMBERS);
-	T::DbWeight::get().reads_writes(members.saturating_mul(3).saturating_add(3), members.saturating_add(1)).saturating_add(looks(members))
+/// What joining costs more with a quorum of so many: who leads whom, provider and bond of each, and the seats of the round under way. Where it is joined late, each gets
+/// a claim on its stake.
+pub(crate) fn at_join<T: Config>(members: u32) -> Weight {
+	let members = u64::from(members);
+	T::DbWeight::get()
+		.reads_writes(members.saturating_mul(3).saturating_add(3), members.saturating_add(1))
+		.saturating_add(looks(members.saturating_add(2)))
 }
 
 /// What the start of a round costs more with so many seats: who holds what; of each provider and bond, and a claim on its stake that one of an attempt before may have ended.

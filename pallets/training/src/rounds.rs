@@ -3,7 +3,7 @@
 use crate::{
 	cohorts::{self, Sealed},
 	expected::{self, Mismatch},
-	quorums::{self, free_stakes, led_by},
+	quorums::{self, free_stakes},
 	record::{Place, Record, Revealed, StepsOfPlaces},
 	replay::{self, Span},
 	round::{Accounts, Commitment},
@@ -17,6 +17,7 @@ use frame_support::{ensure, traits::Get, weights::Weight, BoundedVec};
 use neuroshard_types::{
 	audit::OnAdopted,
 	proof::{Proof, ProofSignature},
+	quorum::led_by,
 	run::{is_vote_for, Attestation, Phase, VoteBitmap, Work},
 	traits::{Clock, Providers, WorkProofs},
 	AccountId, BlockNumber, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
@@ -391,12 +392,7 @@ impl<T: Config> Pallet<T> {
 		Records::<T>::insert(id, index, record);
 		T::OnAdopted::adopted(id, index);
 		if let Some(old) = index.checked_sub(T::RecordsKept::get()) {
-			Records::<T>::remove(id, old);
-			InnerSteps::<T>::remove(id, old);
-			Starts::<T>::remove(id, old);
-			Latecomers::<T>::remove(id, old);
-			Bridges::<T>::remove(id, old);
-			Led::<T>::remove(id, old);
+			Self::remove_record(id, old);
 		}
 		if first_round < index {
 			// Longer ago, nothing can be redone any more.

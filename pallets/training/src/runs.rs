@@ -21,6 +21,7 @@ use neuroshard_types::{
 	audit::OnAdopted,
 	dataset::DatasetShape,
 	provider::Role,
+	quorum::led_by,
 	run::{RunConfig, RunStart, RunStatus},
 	traits::{ActiveDataset, Datasets, ModelShares, Providers, WorkProofs, WorkUnits},
 	AccountId, Balance, BlockNumber, ConfigError, RoundIndex, RunId, H256, MAX_PARTICIPANTS,
@@ -253,12 +254,7 @@ impl<T: Config> Pallet<T> {
 		let rounds: Vec<RoundIndex> = Records::<T>::iter_key_prefix(id).take(wanted.saturating_add(1)).collect();
 		let records = u32::try_from(rounds.len()).unwrap_or(u32::MAX).min(limit);
 		for round in rounds.iter().take(wanted) {
-			Records::<T>::remove(id, round);
-			InnerSteps::<T>::remove(id, round);
-			Starts::<T>::remove(id, round);
-			Latecomers::<T>::remove(id, round);
-			Bridges::<T>::remove(id, round);
-			Led::<T>::remove(id, round);
+			Self::remove_record(id, *round);
 		}
 		if rounds.len() > wanted {
 			Self::deposit_event(Event::HistoryRemoved { run: id, records });
@@ -274,6 +270,16 @@ impl<T: Config> Pallet<T> {
 		Ok(records)
 	}
 
+	/// Removes the record of an adopted round, and what is kept as long as that.
+	pub(crate) fn remove_record(id: RunId, round: RoundIndex) {
+		Records::<T>::remove(id, round);
+		InnerSteps::<T>::remove(id, round);
+		Starts::<T>::remove(id, round);
+		Latecomers::<T>::remove(id, round);
+		Bridges::<T>::remove(id, round);
+		Led::<T>::remove(id, round);
+	}
+
 	/// The bond of `who`, if it may take part in a run with this smallest bond.
 	pub(crate) fn stake(who: &AccountId, min_bond: Balance) -> Result<Balance, Error<T>> {
 		ensure!(T::Providers::is_active(who, Role::Worker), Error::<T>::NotActiveWorker);
@@ -282,9 +288,10 @@ impl<T: Config> Pallet<T> {
 		Ok(bond)
 	}
 
-	pub(crate) fn do_join(who: AccountId, id: RunId) -> DispatchResult {
-		let run = Self::active(id)?;
-		let stake = Self::stake_of_place(&Quorums::<T>::get(id), &who, run.config.min_bond)?;
+	/// See [`crate::Call::join`]. Returns how many members the quorum has that `who` leads.
+	pub(crate) fn do_join(who: AccountId, id: RunId) -> Result<u32, DispatchError> {
+		let (run, seats) = (Self::active(id)?, Quorums::<T>::get(id));
+		let stake = Self::stake_of_place(&seats, &who, run.config.min_bond)?;
 		Self::ensure_waited(id, &who)?;
 		let mut members = Members::<T>::get(id);
 		let place = members.binary_search(&who).err().ok_or(Error::<T>::AlreadyMember)?;
@@ -293,7 +300,7 @@ impl<T: Config> Pallet<T> {
 		Self::deposit_event(Event::Joined { run: id, who: who.clone() });
 		Self::let_in(id, &run, &who, stake);
 		Self::members_changed(id, &run, members);
-		Ok(())
+		Ok(u32::try_from(led_by(&seats, &who).count()).unwrap_or(u32::MAX))
 	}
 
 	pub(crate) fn do_leave(who: AccountId, id: RunId) -> DispatchResult {

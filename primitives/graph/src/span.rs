@@ -265,6 +265,19 @@ pub fn trained_units(model: &ModelConfig, adapter: bool, span: Span) -> Vec<u32>
 	span.ranges(model).flatten().filter_map(|unit| unit.checked_sub(first)).filter(|&place| place < all).collect()
 }
 
+/// Puts what a span says of each of its units that are trained, in the order of [`trained_units`], into its places among that of all units.
+pub fn put_sums<T: Copy>(model: &ModelConfig, adapter: bool, span: Span, own: &[T], all: &mut [T]) {
+	for (place, said) in trained_units(model, adapter, span).into_iter().zip(own) {
+		usize::try_from(place).ok().and_then(|place| all.get_mut(place)).into_iter().for_each(|slot| *slot = *said);
+	}
+}
+
+/// What is said of those of a span's units that are trained, in the order of [`trained_units`], among that of all units.
+pub fn own_sums<T: Copy>(model: &ModelConfig, adapter: bool, span: Span, all: &[T]) -> Vec<T> {
+	let places = trained_units(model, adapter, span).into_iter();
+	places.filter_map(|place| all.get(usize::try_from(place).ok()?).copied()).collect()
+}
+
 /// The subtrees of the tree of a vector in parameter layout, of `model` or of `adapter` beside it, that `span` has: [`Held::cover`] without names.
 ///
 /// # Errors

@@ -122,11 +122,13 @@ impl ModelConfig {
 	/// Six per parameter (forward and backward), plus causal attention: scores and values over `(seq_len + 1) / 2` keys
 	/// on average, 4 operations per key and channel forward, twice that backward.
 	pub fn flops_per_token(&self, seq_len: u32) -> u64 {
-		let attention = 6u64
-			.saturating_mul(u64::from(self.layers))
-			.saturating_mul(u64::from(self.q_dim()))
-			.saturating_mul(u64::from(seq_len).saturating_add(1));
+		let attention = self.attention_flops(seq_len).saturating_mul(self.layers.into());
 		self.parameters().saturating_mul(6).saturating_add(attention)
+	}
+
+	/// Of them those of attention in one layer.
+	fn attention_flops(&self, seq_len: u32) -> u64 {
+		u64::from(self.q_dim()).saturating_mul(6).saturating_mul(u64::from(seq_len).saturating_add(1))
 	}
 
 	/// Floating-point operations of a step's Newton-Schulz steps on all projections; saturates. Each is three products along the shorter side: of the
@@ -305,8 +307,7 @@ impl TrainConfig {
 			// With the final norm.
 			_ => (table.saturating_add(dim), if model.tied { dim } else { table.saturating_add(dim) }),
 		};
-		let attention = u64::from(model.q_dim()).saturating_mul(6).saturating_mul(u64::from(self.seq_len).saturating_add(1));
-		let attention = if is_layer { attention } else { 0 };
+		let attention = if is_layer { model.attention_flops(self.seq_len) } else { 0 };
 		let (per_token, trained) = match self.adapter {
 			None => (weights.saturating_mul(6), parameters),
 			Some(adapter) if is_layer => {

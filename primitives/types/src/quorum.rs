@@ -71,7 +71,19 @@ pub struct QuorumClaim {
 	pub seats: Vec<Seat>,
 }
 
+/// Those of `seats` that `leader` leads, by number.
+pub fn led_by<'a>(seats: &'a [Seat], leader: &'a AccountId) -> impl Iterator<Item = &'a Seat> + Clone {
+	seats.iter().filter(move |seat| seat.leader == *leader)
+}
+
 impl QuorumClaim {
+	/// What the members sign whose seats are those of `all` that `leader` leads, in the attempt at a round with this seed; `None` if there are none.
+	pub fn of(genesis: H256, (run, round, seed): (RunId, RoundIndex, H256), all: &[Seat], leader: &AccountId) -> Option<Self> {
+		let seats: Vec<Seat> = led_by(all, leader).cloned().collect();
+		let work = QuorumWork { genesis, run, round, seed, leader: leader.clone() };
+		(!seats.is_empty()).then_some(Self { work, seats })
+	}
+
 	/// Applies `rule` to the quorum as a game takes it.
 	pub fn judge<R>(&self, rule: impl FnOnce(Quorum<'_>) -> R) -> R {
 		let spans: Vec<Span> = self.seats.iter().map(|seat| seat.span).collect();

@@ -70,14 +70,7 @@ impl From<ConfigError> for CaseError {
 
 impl From<PlayError<Infallible>> for CaseError {
 	fn from(error: PlayError<Infallible>) -> Self {
-		Self::Play(match error {
-			PlayError::Source(never) => match never {},
-			PlayError::Trace(error) => PlayError::Trace(error),
-			PlayError::Record(error) => PlayError::Record(error),
-			PlayError::NotOurTurn => PlayError::NotOurTurn,
-			PlayError::Position => PlayError::Position,
-			PlayError::Nothing => PlayError::Nothing,
-		})
+		Self::Play(error.widen())
 	}
 }
 

@@ -13,7 +13,7 @@ use neuroshard_compute::{
 };
 use neuroshard_graph::{
 	game::{Record, Signature},
-	span::{given, sums, trained_units, Held, Seam, Span},
+	span::{given, put_sums, sums, Held, Seam, Span},
 };
 use std::{
 	fs::{self, File},
@@ -88,10 +88,11 @@ fn open(path: &Path, bytes: u64) -> Result<BufReader<File>, KeepError> {
 	}
 }
 
-fn decode<T: DecodeAll>(path: &Path) -> Result<T, KeepError> {
+/// Reads what a file of at most so many bytes says.
+pub(crate) fn decode<T: DecodeAll>(path: &Path, most: u64) -> Result<T, KeepError> {
 	let mut bytes = Vec::new();
 	let file = File::open(path).map_err(|error| failed(path, &error))?;
-	file.take(MOST).read_to_end(&mut bytes).map_err(|error| failed(path, &error))?;
+	file.take(most).read_to_end(&mut bytes).map_err(|error| failed(path, &error))?;
 	T::decode_all(&mut &bytes[..]).map_err(|_| KeepError::Malformed(path.into()))
 }
 
@@ -124,7 +125,7 @@ impl Kept {
 	/// # Errors
 	/// [`KeepError`], also if the attempt has not ended.
 	pub fn record(&self) -> Result<(Record, Signature), KeepError> {
-		decode(&self.folder.join("record"))
+		decode(&self.folder.join("record"), MOST)
 	}
 
 	/// Parameters, first and second moments of the member's span before the interval.
@@ -168,7 +169,7 @@ impl Kept {
 	/// # Errors
 	/// [`KeepError`].
 	pub fn sums(&self, step: u32) -> Result<Vec<Sums>, KeepError> {
-		decode(&step_path(&self.folder, step, "sums"))
+		decode(&step_path(&self.folder, step, "sums"), MOST)
 	}
 
 	/// All that the member was given in a step.
@@ -189,9 +190,7 @@ impl Kept {
 			return Err(KeepError::Malformed(step_path(&self.folder, step, "sums")));
 		}
 		for (&span, told) in place.spans.iter().zip(told) {
-			for (unit, square) in trained_units(model, adapter, span).into_iter().zip(told.squares) {
-				all.get_mut(size(unit.into())).into_iter().for_each(|place| *place = square);
-			}
+			put_sums(model, adapter, span, &told.squares, &mut all);
 		}
 		let count = u64::from(place.train.batch).saturating_mul(u64::from(place.train.seq_len).saturating_add(1));
 		let path = step_path(&self.folder, step, "tokens");

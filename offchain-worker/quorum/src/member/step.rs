@@ -5,7 +5,7 @@ use crate::message::{Message, Rows, Sums};
 use neuroshard_graph::{
 	game::{canonical, StepRecord},
 	merkle::{merkle_root, Hash},
-	span::{gave, given, row_tiles, trained_units, Seam},
+	span::{gave, given, own_sums, put_sums, row_tiles, Seam},
 };
 use neuroshard_kernels::num::canon;
 
@@ -120,9 +120,7 @@ impl<S: Signer> Member<S> {
 		if !self.has_told() {
 			let mut all = vec![0.0; self.trainer.sums()];
 			self.trainer.squares(&mut self.arena, &mut all);
-			let places = trained_units(&model, adapter, self.span());
-			let squares: Vec<f32> =
-				places.into_iter().filter_map(|place| all.get(usize::try_from(place).ok()?)).copied().map(canon).collect();
+			let squares: Vec<f32> = own_sums(&model, adapter, self.span(), &all).into_iter().map(canon).collect();
 			let loss = self.trainer.loss(&mut self.arena).map(canon);
 			let signature = self.signer.sign(Sums::statement(self.step, &squares, loss));
 			let sums = Sums { step: self.step, squares, loss, signature };
@@ -140,10 +138,7 @@ impl<S: Signer> Member<S> {
 		let mut all = vec![0.0; self.trainer.sums()];
 		let mut loss = f32::NAN;
 		for (member, sums) in &self.under.sums {
-			let places = trained_units(&model, adapter, self.place.spans[*member]);
-			for (place, &square) in places.into_iter().zip(&sums.squares) {
-				usize::try_from(place).ok().and_then(|place| all.get_mut(place)).into_iter().for_each(|slot| *slot = square);
-			}
+			put_sums(&model, adapter, self.place.spans[*member], &sums.squares, &mut all);
 			if self.has_end(*member) {
 				loss = sums.loss.unwrap_or(loss);
 			}

@@ -11,9 +11,9 @@ use neuroshard_quorum::{
 };
 use neuroshard_training::priority::lower_thread_priority;
 use neuroshard_types::{
-	quorum::{QuorumClaim, QuorumWork, Seat as SeatView, Span},
+	quorum::{QuorumClaim, Span},
 	run::RunConfig,
-	AccountId, RoundIndex, RunId, H256,
+	AccountId,
 };
 use std::{
 	ops::Range,
@@ -182,12 +182,6 @@ async fn on_thread(
 	});
 	spawned.map_err(|source| WorkerError::File { path: "the thread of the quorum".into(), source })?;
 	result.await.map_err(|_| WorkerError::Stopped)
-}
-
-/// What the members of the quorum on these seats sign in a round.
-pub fn claim(genesis: H256, (run, round, seed): (RunId, RoundIndex, H256), seats: Vec<SeatView>) -> Option<QuorumClaim> {
-	let leader = seats.first()?.leader.clone();
-	Some(QuorumClaim { work: QuorumWork { genesis, run, round, seed, leader }, seats })
 }
 
 #[cfg(test)]

@@ -2,10 +2,7 @@
 //!
 //! What it has done of a round is known from what the chain says and from its folder alone, so that a restart goes on where it was.
 
-use super::{
-	attempt::{claim, Attempt},
-	forget_seats, seat_folder, Ways,
-};
+use super::{attempt::Attempt, forget_seats, seat_folder, Ways};
 use crate::{
 	actor::{guarded::guarded, told::Told},
 	content::{dataset::Dataset, filed::layout, old::forget_old, supply::Cached, Content},
@@ -14,7 +11,7 @@ use crate::{
 	status::Reporter,
 	WorkerError,
 };
-use neuroshard_chain_client::{keys::PonwSigner, next_block, quorums::led_by, ChainAt, ChainClient, Heads};
+use neuroshard_chain_client::{keys::PonwSigner, next_block, ChainAt, ChainClient, Heads};
 use neuroshard_data::loader::Assignment;
 use neuroshard_network::PeerAddress;
 use neuroshard_quorum::Sources;
@@ -163,8 +160,8 @@ impl Member {
 			self.waits(format!("waiting for the next round of run {}", self.run));
 			return Ok(None);
 		};
-		let seats = led_by(at.quorums_of(self.run, round.round).await?, &self.leader);
-		let claim = claim(self.client.genesis(), (self.run, round.round, round.seed), seats);
+		let seats = at.quorums_of(self.run, round.round).await?;
+		let claim = QuorumClaim::of(self.client.genesis(), (self.run, round.round, round.seed), &seats, &self.leader);
 		let seat = claim.as_ref().and_then(|claim| claim.seats.iter().find(|seat| seat.who == self.me));
 		let words = match seat.map(|seat| seat.key) {
 			None => Some(format!("in round {} the quorum of {} has no seat of this account", round.round, self.leader)),

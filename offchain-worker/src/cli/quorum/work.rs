@@ -4,17 +4,16 @@ use super::{members, ways};
 use crate::cli::{
 	open::{create_base, RunLock},
 	owner, parse,
-	push::location,
-	start::{check_dataset, connect, stop_on_signals, LAST_WORDS},
+	start::{check_dataset, connect, last_words, mirrors, stop_on_signals},
 	CliError, Common,
 };
 use clap::Args;
 use neuroshard_chain_client::keys::Keys;
-use neuroshard_mirror::{Mirrors, Timing};
+use neuroshard_mirror::Mirrors;
 use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig};
 use neuroshard_roles::{
 	status::{Reporter, Status},
-	work_in_quorum, MemberOptions, Parts, WorkerError,
+	work_in_quorum, MemberOptions, Parts,
 };
 use neuroshard_store::Store;
 use neuroshard_support::hardware;
@@ -67,7 +66,7 @@ impl Work {
 		create_base(&base)?;
 		let keys = Keys::unlock(&base, common.suri.as_deref(), &common.unlock())?;
 		let _lock = RunLock::take(&base)?;
-		let mirrors = self.mirrors()?;
+		let mirrors = mirrors(&self.mirror)?;
 		let stop = CancellationToken::new();
 		stop_on_signals(&stop)?;
 
@@ -98,17 +97,9 @@ impl Work {
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
 		let _ = tokio::join!(network, linked, following);
-		reporter.update(|status| status.task = Some("stopped".into()));
-		drop(reporter);
-		let _ = tokio::time::timeout(LAST_WORDS, written).await;
+		last_words(reporter, written).await;
 		result?;
 		Ok(0)
-	}
-
-	/// The mirrors that are named.
-	fn mirrors(&self) -> Result<Mirrors, CliError> {
-		let locations = self.mirror.iter().map(|text| location("--mirror", text)).collect::<Result<Vec<_>, _>>()?;
-		Ok(Mirrors::open(locations, Timing::default()).map_err(WorkerError::from)?)
 	}
 
 	fn network(&self, mirrors: Mirrors) -> NetworkConfig {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Error, Event, Holders, Led, Quorums};
-use frame_support::{assert_noop, assert_ok};
+use frame_support::{assert_noop, assert_ok, dispatch::GetDispatchInfo};
 use neuroshard_types::{
 	dispute::{ClaimKind, Claims as ClaimsOfRounds},
 	proof::WorkClaim,
@@ -49,6 +49,25 @@ fn beside_one() -> (RunId, Vec<AccountId>) {
 	workers.iter().for_each(|who| join(who, run).expect("a free place"));
 	skip(3);
 	(run, workers)
+}
+
+#[test]
+fn joining_costs_what_is_looked_at_of_the_quorum_that_joins() {
+	build_and_execute(|| {
+		let run = create(config());
+		assert_ok!(form(1, run, THREE));
+		assert_ok!(agree(5, run, 1, THREE));
+		assert_ok!(agree(6, run, 1, THREE));
+		let time = |number| {
+			let joined = Training::join(RuntimeOrigin::signed(worker(number)), run).expect("a free place");
+			joined.actual_weight.expect("known by then").ref_time()
+		};
+		let (three, alone) = (time(1), time(2));
+		// 20 us each; nothing else differs, as the database is free here.
+		assert_eq!(three - alone, 3 * 20_000_000);
+		let declared = crate::Call::<Test>::join { run }.get_dispatch_info().call_weight.ref_time();
+		assert_eq!(declared - alone, 64 * 20_000_000);
+	});
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::{
 };
 pub use answer::AnswerStory;
 pub use checkpoint::CheckpointStory;
+use core::convert::Infallible;
 use neuroshard_graph::{
 	game::{subtrees, Contents, Entry, Move, Part, Position, Setting, Side, Site, SpanNodes, Subject, Target},
 	merkle::{level, prove, Hash},
@@ -48,6 +49,20 @@ pub enum PlayError<E> {
 	/// Everything that was posted is right.
 	#[error("everything that the other side posted is right: there is nothing to object to")]
 	Nothing,
+}
+
+impl PlayError<Infallible> {
+	/// The same, of what is part of a story whose source may fail.
+	pub fn widen<E>(self) -> PlayError<E> {
+		match self {
+			Self::Source(never) => match never {},
+			Self::Trace(error) => PlayError::Trace(error),
+			Self::Record(error) => PlayError::Record(error),
+			Self::NotOurTurn => PlayError::NotOurTurn,
+			Self::Position => PlayError::Position,
+			Self::Nothing => PlayError::Nothing,
+		}
+	}
 }
 
 impl<E> From<Malformed> for PlayError<E> {

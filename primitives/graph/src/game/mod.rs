@@ -38,8 +38,8 @@ use alloc::vec::Vec;
 pub use moves::{Contents, Entry, Move, SpanNodes};
 pub use position::{Anchor, Position, Site, Target};
 pub use quorum::{
-	canonical, state_of, subtrees, sums_hash, sums_root, Part, Quorum, Record, Records, Signature, Stand, StepRecord, MAX_MEMBERS,
-	MAX_RECORDS,
+	canonical, state_of, subtrees, sums_hash, sums_root, together, Discord, Part, Quorum, Record, Records, Signature, Stand, StepRecord,
+	MAX_MEMBERS, MAX_RECORDS,
 };
 
 /// Most hashes of one posted list.

@@ -14,7 +14,7 @@ use crate::{
 	cover::{merge, Cover},
 	merkle::{blake2_256, merkle_root, verify, Hash},
 	plan::Plan,
-	span::{check_cut, cover, gave, given, sums, trained_units, Seam, Span},
+	span::{check_cut, cover, gave, given, put_sums, sums, trained_units, Seam, Span},
 	tiles::{bytes_of, leaf_hash, LEAF_BYTES},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
@@ -303,39 +303,75 @@ impl Records {
 	/// Whether what one gave is what the other was given, in each of `count` steps, and all were given the same sums.
 	fn fit(&self, model: &ModelConfig, train: &TrainConfig, spans: &[Span], count: u32) -> Result<(), GameError> {
 		let adapter = train.adapter.is_some();
-		let seams: Vec<_> = spans.iter().map(|&span| (given(model, adapter, span), gave(model, adapter, span))).collect();
-		let units: Vec<_> = spans.iter().map(|&span| trained_units(model, adapter, span)).collect();
-		let all = usize::try_from(sums(model, adapter)).map_err(|_| GameError::Place)?;
 		let steps = usize::try_from(count).map_err(|_| GameError::Place)?;
 		if self.records.iter().any(|(record, _)| record.steps.len() != steps) {
 			return Err(GameError::Length { expected: count, found: 0 });
 		}
-		for step in 0..steps {
-			let (mut hashes, mut squares) = (BTreeMap::<Seam, Hash>::new(), alloc::vec![0u32; all]);
-			let of = |member: usize| self.records.get(member).and_then(|(record, _)| record.steps.get(step)).ok_or(GameError::Place);
-			for (member, ((_, gave), units)) in seams.iter().zip(&units).enumerate() {
-				let said = of(member)?;
-				expect(said.gave.len() == gave.len() && said.squares.len() == units.len(), GameError::Root)?;
+		for (&span, (record, _)) in spans.iter().zip(&self.records) {
+			let lengths = [given(model, adapter, span).len(), gave(model, adapter, span).len(), trained_units(model, adapter, span).len()];
+			for said in &record.steps {
+				expect([said.given.len(), said.gave.len(), said.squares.len()] == lengths, GameError::Root)?;
 				// Tiles are hashed in canonical form: in another one, two sums that differ would have the same root.
 				expect(said.squares.iter().all(|&bits| canon_bits(f32::from_bits(bits)) == bits), GameError::Root)?;
-				hashes.extend(gave.iter().copied().zip(said.gave.iter().copied()));
-				for (&unit, &bits) in units.iter().zip(&said.squares) {
-					*usize::try_from(unit).ok().and_then(|unit| squares.get_mut(unit)).ok_or(GameError::Place)? = bits;
-				}
+			}
+		}
+		match self.discord(model, adapter, spans) {
+			None => Ok(()),
+			Some(Discord::Sums { .. }) => Err(GameError::Root),
+			Some(Discord::Seam { seam, .. }) => Err(GameError::Seam(seam)),
+		}
+	}
+
+	/// The first thing that one member says and that another one contradicts, in records that have the shape of these spans; `None` if they fit together.
+	pub fn discord(&self, model: &ModelConfig, adapter: bool, spans: &[Span]) -> Option<Discord> {
+		let seams: Vec<_> = spans.iter().map(|&span| (given(model, adapter, span), gave(model, adapter, span))).collect();
+		let all = usize::try_from(sums(model, adapter)).unwrap_or_default();
+		let steps = self.records.first().map_or(0, |(record, _)| record.steps.len());
+		for step in 0..steps {
+			let said = || self.records.iter().filter_map(move |(record, _)| record.steps.get(step)).enumerate();
+			let (mut hashes, mut squares) = (BTreeMap::<Seam, (usize, Hash)>::new(), alloc::vec![0u32; all]);
+			for ((member, said), ((_, gave), &span)) in said().zip(seams.iter().zip(spans)) {
+				hashes.extend(gave.iter().copied().zip(said.gave.iter().map(|&hash| (member, hash))));
+				put_sums(model, adapter, span, &said.squares, &mut squares);
 			}
 			let sums = sums_hash(&squares);
-			for (member, (given, _)) in seams.iter().enumerate() {
-				let said = of(member)?;
-				expect(said.given.len() == given.len() && said.sums == sums, GameError::Root)?;
-				for (seam, hash) in given.iter().zip(&said.given) {
-					if hashes.get(seam) != Some(hash) {
-						return Err(GameError::Seam(*seam));
+			for ((member, said), (given, _)) in said().zip(&seams) {
+				if said.sums != sums {
+					return Some(Discord::Sums { step, member });
+				}
+				for (&seam, hash) in given.iter().zip(&said.given) {
+					match hashes.get(&seam) {
+						Some((_, gave)) if gave == hash => {}
+						found => return Some(Discord::Seam { step, seam, gave: found.map_or(member, |(gave, _)| *gave), given: member }),
 					}
 				}
 			}
 		}
-		Ok(())
+		None
 	}
+}
+
+/// What two members contradict each other in. Steps are counted from the interval's first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Discord {
+	/// One says that it was given something else at a seam than another one says it gave.
+	Seam {
+		/// The step.
+		step: usize,
+		/// Where.
+		seam: Seam,
+		/// Who gave it.
+		gave: usize,
+		/// Who was given it.
+		given: usize,
+	},
+	/// One says that it was given other sums than all say of their units.
+	Sums {
+		/// The step.
+		step: usize,
+		/// Who.
+		member: usize,
+	},
 }
 
 /// Covers of what members hold of the parameters of `model`, or of those of `adapter` beside it.
@@ -344,7 +380,7 @@ fn covers(model: &ModelConfig, adapter: Option<Adapter>, spans: &[Span]) -> Resu
 }
 
 /// Root of a vector, of the roots of all members' subtrees; `None` if some are missing, or too many.
-fn together<'a>(covers: &[Cover], lists: impl Iterator<Item = Option<&'a Vec<Hash>>>) -> Option<Hash> {
+pub fn together<'a>(covers: &[Cover], lists: impl Iterator<Item = Option<&'a Vec<Hash>>>) -> Option<Hash> {
 	let lists: Vec<&Vec<Hash>> = lists.collect::<Option<_>>()?;
 	let parts: Vec<_> = covers.iter().zip(&lists).map(|(cover, roots)| (cover, roots.as_slice())).collect();
 	merge(covers.first()?.all(), &parts)

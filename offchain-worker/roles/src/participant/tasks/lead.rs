@@ -8,16 +8,13 @@ use crate::{
 		rounds::{residual_label, round_label},
 	},
 	journal::Pending,
-	quorum::{
-		attempt::{claim, Attempt},
-		seat_folder, Ways,
-	},
+	quorum::{attempt::Attempt, seat_folder, Ways},
 	WorkerError,
 };
-use neuroshard_chain_client::quorums::led_by;
 use neuroshard_data::loader::Assignment;
 use neuroshard_quorum::{Placed, Sources};
 use neuroshard_training::files::SentFiles;
+use neuroshard_types::quorum::QuorumClaim;
 use std::{
 	sync::{atomic::Ordering, Arc},
 	time::Duration,
@@ -47,8 +44,8 @@ impl Tasks {
 	pub(super) async fn lead(&self, leading: &Leading, ready: Ready) -> Result<Effect, WorkerError> {
 		let Ready { drawn, moment, run, config, dataset, draw, left } = ready;
 		let me = &moment.seen.chain.me;
-		let seats = led_by(moment.seen.at.quorums_of(run, drawn.round).await?, me);
-		let claim = claim(self.genesis, (run, drawn.round, drawn.seed), seats).map(Arc::new);
+		let seats = moment.seen.at.quorums_of(run, drawn.round).await?;
+		let claim = QuorumClaim::of(self.genesis, (run, drawn.round, drawn.seed), &seats, me).map(Arc::new);
 		let claim = claim.ok_or(WorkerError::NoQuorum { run, round: drawn.round })?;
 		let place = Attempt::place(&config, &claim, me).ok_or(WorkerError::NoQuorum { run, round: drawn.round })?;
 		let (content, folder, of) = (self.content.clone(), seat_folder(&self.content.base, run, drawn.round, drawn.seed), config.clone());

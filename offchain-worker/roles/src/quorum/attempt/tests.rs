@@ -15,7 +15,7 @@ use neuroshard_training::{
 	files::FiledCheckpoint,
 	round::{Trained, Training},
 };
-use neuroshard_types::assignment::Draw;
+use neuroshard_types::{assignment::Draw, quorum::Seat as SeatView, H256};
 use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool};
 
 const SEED: H256 = H256([9; 32]);
@@ -51,7 +51,7 @@ impl Setting {
 			span,
 			key: Some(key.public()),
 		});
-		let claim = Arc::new(claim(H256([1; 32]), (3, 0, SEED), seats.collect()).unwrap());
+		let claim = QuorumClaim::of(H256([1; 32]), (3, 0, SEED), &seats.collect::<Vec<_>>(), &account(1)).map(Arc::new).unwrap();
 		Self { folder, model, train, loader, claim, keys }
 	}
 

@@ -2,7 +2,7 @@
 
 use super::{GivenStep, SpanStory};
 use crate::{exec::StepError, trace::TraceError};
-use neuroshard_graph::span::trained_units;
+use neuroshard_graph::span::own_sums;
 
 impl<E> SpanStory<E> {
 	/// The step that the arena is before.
@@ -69,8 +69,7 @@ impl<E> SpanStory<E> {
 	pub(super) fn squares(&mut self) -> Vec<f32> {
 		let mut all = vec![0.0; self.trainer.sums()];
 		self.trainer.squares(&mut self.arena, &mut all);
-		let own = trained_units(&self.model, self.train.adapter.is_some(), self.span);
-		own.into_iter().filter_map(|unit| all.get(unit as usize).copied()).collect()
+		own_sums(&self.model, self.train.adapter.is_some(), self.span, &all)
 	}
 
 	/// Ends the step that the arena is in, from the sums of all units.

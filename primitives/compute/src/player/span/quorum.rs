@@ -10,7 +10,7 @@ use neuroshard_graph::{
 	game::{Contents, Part, Records, SpanNodes, Stand},
 	merkle::Hash,
 	plan::Segment,
-	span::{gave, given, sums, trained_units, Seam},
+	span::{gave, given, put_sums, sums, trained_units, Seam},
 };
 use std::collections::BTreeMap;
 
@@ -56,9 +56,7 @@ impl QuorumStory {
 		for (member, gave) in gaves.iter_mut().enumerate() {
 			self.members[member].gives_sums(tokens, (&known, gave))?;
 			tell(member, gave);
-			for (unit, square) in trained_units(&model, adapter, self.members[member].span).into_iter().zip(&gave.squares) {
-				all[unit as usize] = *square;
-			}
+			put_sums(&model, adapter, self.members[member].span, &gave.squares, &mut all);
 		}
 		// All have said what is in their records before one of them finds that there is no state after the step.
 		for (member, gave) in self.members.iter_mut().zip(&gaves) {

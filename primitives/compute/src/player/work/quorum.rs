@@ -5,7 +5,6 @@ use super::{
 	Job, WorkStory,
 };
 use crate::{exec::StepError, trace::TraceError};
-use core::convert::Infallible;
 use neuroshard_graph::{
 	config::ConfigError,
 	game::{Part, Records, SpanNodes, Stand},
@@ -18,18 +17,6 @@ pub(super) struct Members {
 	spans: Vec<Span>,
 	/// First inner step of the interval, and the interval.
 	interval: Option<(u32, QuorumStory)>,
-}
-
-/// An error of members, who read nothing.
-fn widen<E>(error: PlayError<Infallible>) -> PlayError<E> {
-	match error {
-		PlayError::Source(never) => match never {},
-		PlayError::Trace(error) => PlayError::Trace(error),
-		PlayError::Record(error) => PlayError::Record(error),
-		PlayError::NotOurTurn => PlayError::NotOurTurn,
-		PlayError::Position => PlayError::Position,
-		PlayError::Nothing => PlayError::Nothing,
-	}
 }
 
 impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
@@ -82,19 +69,19 @@ impl<E, R: FnMut(u32, u32, &mut [u32]) -> Result<(), E>> WorkStory<R> {
 	/// The trace of a member's part of step `step`.
 	pub(super) fn member_traced(&mut self, job: Job, step: u32) -> Result<&Traced, PlayError<E>> {
 		let first = self.interval_of(step);
-		self.members_of(first)?.trace(job).map_err(widen)
+		self.members_of(first)?.trace(job).map_err(PlayError::widen)
 	}
 
 	pub(super) fn member_states(&mut self, stand: &Stand) -> Result<Vec<Hash>, PlayError<E>> {
-		self.members_of(stand.first)?.span_states(stand).map_err(widen)
+		self.members_of(stand.first)?.span_states(stand).map_err(PlayError::widen)
 	}
 
 	pub(super) fn member_nodes(&mut self, stand: &Stand) -> Result<SpanNodes, PlayError<E>> {
-		self.members_of(stand.first)?.span_nodes(stand).map_err(widen)
+		self.members_of(stand.first)?.span_nodes(stand).map_err(PlayError::widen)
 	}
 
 	pub(super) fn picked_record(&mut self, records: &Records, parts: &[Part]) -> Result<PickedRecord, PlayError<E>> {
 		let first = records.records.first().map(|(record, _)| record.first).ok_or(PlayError::Position)?;
-		self.members_of(first)?.pick_record(records, parts).map_err(widen)
+		self.members_of(first)?.pick_record(records, parts).map_err(PlayError::widen)
 	}
 }
