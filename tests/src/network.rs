@@ -287,13 +287,25 @@ impl Network {
 	/// # Errors
 	/// As [`Self::add_workers`]; [`Error::File`] if the file with the members cannot be written.
 	pub async fn add_quorum(&mut self, run: RunId, units: &[u32], dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
+		self.add_members(run, units, dataset, threads, |_, worker| worker).await
+	}
+
+	/// Adds the members of a quorum, of which each becomes what `made` makes of it.
+	async fn add_members(
+		&mut self,
+		run: RunId,
+		units: &[u32],
+		dataset: Option<&Path>,
+		threads: usize,
+		made: impl Fn(usize, WorkerNode) -> WorkerNode,
+	) -> Result<(), Error> {
 		let first = self.workers.len();
 		let file = self.layout.folder.join(format!("quorum-{first}.json"));
 		let (path, id) = (file.display().to_string(), run.to_string());
 		let (mut members, mut leader) = (Vec::new(), None::<String>);
-		for units in units {
+		for (number, units) in units.iter().enumerate() {
 			let listen = format!("/ip4/127.0.0.1/udp/{}/quic-v1", self.layout.ports.take()?);
-			let worker = self.create_worker(dataset, threads)?;
+			let worker = made(number, self.create_worker(dataset, threads)?);
 			let account = worker.account().id().to_string();
 			members.push(serde_json::json!({ "account": account, "units": units, "address": format!("{listen}/p2p/{}", worker.peer()) }));
 			let mut worker = match &leader {
@@ -314,6 +326,30 @@ impl Network {
 			}
 		}
 		new.iter_mut().try_for_each(WorkerNode::start)
+	}
+
+	/// As [`Self::add_quorum`], whose member number `member` cheats in a round.
+	///
+	/// # Errors
+	/// As [`Self::add_quorum`], and [`Error::NotBuilt`] without a worker that can cheat.
+	pub async fn add_false_quorum(
+		&mut self,
+		run: RunId,
+		units: &[u32],
+		(member, cheat, round): (usize, Cheat, RoundIndex),
+		dataset: Option<&Path>,
+	) -> Result<(), Error> {
+		let binary = self.binaries.cheat()?;
+		let cheats = |number: usize, worker: WorkerNode| match number == member {
+			true => worker.with_binary(&binary).with_options(["--cheat", cheat.name(), "--cheat-round", &round.to_string()]),
+			false => worker,
+		};
+		let first = self.workers.len();
+		self.add_members(run, units, dataset, 1, cheats).await?;
+		let account = self.workers.get(first.saturating_add(member)).map(WorkerNode::provider);
+		let account = account.ok_or_else(|| Error::Setup(format!("the quorum has no member {member}")))?;
+		self.cheaters.push(Cheater { cheat, round, again: false, account });
+		Ok(())
 	}
 
 	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.

@@ -58,11 +58,11 @@ impl Games {
 		Self { client, submitter, records: BTreeMap::new(), resigned: BTreeMap::new(), failed: Rests::new(BACKOFF) }
 	}
 
-	/// Returns the side on which the account plays.
-	pub fn side(&self, (claim, _): &GameId) -> Side {
-		match claim.who == *self.submitter.who() {
-			true => Side::Defender,
-			false => Side::Challenger,
+	/// Returns the side on which the account plays. A claim of a quorum is defended by its members too.
+	pub fn side(&self, (_, challenger): &GameId) -> Side {
+		match challenger == self.submitter.who() {
+			true => Side::Challenger,
+			false => Side::Defender,
 		}
 	}
 
@@ -75,7 +75,11 @@ impl Games {
 
 	/// Returns whether the account has to move, and has something to say.
 	pub fn has_turn(&self, game: &GameId, view: &GameView) -> bool {
-		view.turn == self.side(game) && self.resigned.get(game) != Some(&standing(view))
+		let is_its = match self.side(game) {
+			Side::Challenger => view.turn == Side::Challenger,
+			Side::Defender => view.turn == Side::Defender && view.defender == *self.submitter.who(),
+		};
+		is_its && self.resigned.get(game) != Some(&standing(view))
 	}
 
 	/// Notes that this side has nothing to say until the other one moves.

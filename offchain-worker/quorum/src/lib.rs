@@ -3,7 +3,7 @@
 //! - [`member`]: what a member does, as a machine without clocks and sockets: messages go in, and one piece of work after the other is done.
 //! - [`message`]: what members say to each other; [`link`]: over which streams.
 //! - [`links`]: how members reach each other; [`keys`]: with which they sign.
-//! - [`keep`]: what a member keeps to defend itself.
+//! - [`keep`]: what a member keeps to defend itself; [`defence`]: what it says from that.
 //! - [`lead`]: what the leader checks before anything is revealed.
 //! - [`ledger`]: what the leader keeps of that, to post it.
 //! - [`run`]: a member at work on an interval, on a thread of its own.
@@ -13,6 +13,7 @@
 //! of them are between both at the same time (1F1B). In whatever order messages arrive, all bits are those of one machine.
 
 pub mod agree;
+pub mod defence;
 pub mod keep;
 pub mod keys;
 pub mod lead;
@@ -25,11 +26,12 @@ pub mod run;
 pub mod seat;
 
 pub use agree::{intervals, AgreeError};
+pub use defence::{Defence, Ends, RespondError};
 pub use keep::{DefenceError, Keep, KeepError, Kept};
 pub use keys::Keyed;
 pub use lead::{LeadError, Leader, Led, Start};
 pub use ledger::Ledger;
-pub use member::{Fault, Member, Place, Signer};
+pub use member::{Fault, Member, Place, Signer, Slip, Slipped};
 pub use message::{Beginning, Handed, Message, Rows, Sums, Told};
 pub use run::{work, Interval, Mail, QuorumError, Role, Task};
 pub use seat::{held_bytes, Conduct, Placed, Seat, SeatError, Sources};

@@ -1,5 +1,6 @@
 //! A member of a quorum.
 
+mod slip;
 mod step;
 mod take;
 
@@ -19,6 +20,8 @@ use std::{
 	collections::{BTreeMap, VecDeque},
 	sync::Arc,
 };
+
+pub use slip::{Slip, Slipped};
 
 /// Signs for a member, and checks what others have signed.
 pub trait Signer: Send {
@@ -154,6 +157,7 @@ pub struct Member<S> {
 	outcome: Option<StepOutcome>,
 	/// Where it keeps what it needs to defend itself.
 	keep: Option<Keep>,
+	slip: Option<Slip>,
 }
 
 /// What is to be sent, and to whom.
@@ -234,6 +238,7 @@ impl<S: Signer> Member<S> {
 			sums: Vec::new(),
 			outcome: None,
 			keep: None,
+			slip: None,
 		})
 	}
 

@@ -11,7 +11,7 @@ use crate::{
 	agree::{agree, first_parts, intervals, known, AgreeError, Parts},
 	keep::KeepError,
 	ledger::Ledger,
-	member::{Fault, JoinError, Member, Place, Signer},
+	member::{Fault, JoinError, Member, Place, Signer, Slip},
 	message::Message,
 	run::{room, work, Interval, Mail, QuorumError, Role, Task},
 	Leader, Start,
@@ -130,6 +130,7 @@ pub struct Seat<S> {
 	base: Option<(Held, Vec<Hash>)>,
 	/// Its state, while it is one of this round's.
 	member: Option<Member<S>>,
+	slip: Option<Slip>,
 }
 
 /// Bytes of memory that a member holds: its span's parameters, moments and gradients, of an adapter its part of the base, micro-batches between both passes; and the
@@ -177,7 +178,13 @@ impl<S: Signer + Clone> Seat<S> {
 			}
 		};
 		let held = Held::new(model, train.adapter, own)?;
-		Ok(Self { held, covers, params, base, member: None, place, leader, signer, exec, sources })
+		Ok(Self { held, covers, params, base, member: None, slip: None, place, leader, signer, exec, sources })
+	}
+
+	/// The same, which makes this slip.
+	#[must_use]
+	pub fn with_slip(self, slip: Option<Slip>) -> Self {
+		Self { slip, ..self }
 	}
 
 	/// Whether it leads.

@@ -5,6 +5,7 @@ use futures::future::BoxFuture;
 use neuroshard_compute::trace::Mistake;
 use neuroshard_data::loader::Loader;
 use neuroshard_graph::{config::ConfigError, ModelConfig, TrainConfig};
+use neuroshard_quorum::Slip;
 use neuroshard_training::{
 	checkpoint::Checkpoint,
 	engine::Engine,
@@ -118,6 +119,12 @@ pub trait Conduct: Debug + Send + Sync {
 	fn mistake(&self, run: RunId, round: RoundIndex, model: &ModelConfig, train: &TrainConfig) -> Result<Option<Mistake>, ConfigError> {
 		let _ = (run, round, model, train);
 		Ok(None)
+	}
+
+	/// Returns the wrong bit in what this account gives the others of its quorum in a round, and by which it defends its part.
+	fn slip(&self, run: RunId, round: RoundIndex, train: &TrainConfig) -> Option<Slip> {
+		let _ = (run, round, train);
+		None
 	}
 
 	/// Returns whether the worker defends its claims of this kind in this round.

@@ -13,7 +13,7 @@ use neuroshard_disputes::{
 use neuroshard_graph::tiles::DecodeError;
 use neuroshard_mirror::PushError;
 use neuroshard_network::{FetchError, NetworkError, Stopped};
-use neuroshard_quorum::SeatError;
+use neuroshard_quorum::{RespondError, SeatError};
 use neuroshard_store::{StoreError, LEFT_FREE};
 use neuroshard_support::counted::counted;
 use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, files::FilesError, outer::OuterError, round::TrainError};
@@ -86,6 +86,9 @@ pub enum WorkerError {
 	/// A round of a quorum.
 	#[error(transparent)]
 	Seat(#[from] SeatError),
+	/// This account's part in a dispute about its quorum's work.
+	#[error(transparent)]
+	Respond(#[from] RespondError),
 	/// A member of the quorum of which it is not known where it is reached.
 	#[error("the members file does not say where {who} is reached, which is in this worker's quorum: add it with its address, and start this worker again")]
 	Unreachable {

@@ -161,7 +161,7 @@ enum Command<C: Conducts> {
 	Train(train::TrainCommand),
 	/// Hold one place of a run together with other accounts, each a span of the model: propose it, agree to it, or show who does.
 	#[command(subcommand)]
-	Quorum(quorum::QuorumCommand),
+	Quorum(quorum::QuorumCommand<C>),
 	/// Execute the chain's blocks anew, recompute a run from them and its dataset, and name the first round or provider that differs.
 	Replay(replay::Replay),
 	/// Write a checkpoint in Hugging Face layout, or as GGUF.

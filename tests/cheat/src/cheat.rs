@@ -33,8 +33,14 @@ pub enum Cheat {
 	WrongAggregate,
 	/// A checkpoint whose outer step is twice as long.
 	WrongOuterStep,
-	/// As bit-flip, without a word in disputes.
+	/// As bit-flip, without a word in disputes; as a member of a quorum as wrong-update.
 	Silence,
+	/// One wrong number of the rows that a member of a quorum gives in one inner step.
+	WrongRows,
+	/// One wrong number of the gradient that a member of a quorum gives in one inner step.
+	WrongGradient,
+	/// One wrong bit of a weight of a member of a quorum after one inner step.
+	WrongUpdate,
 	/// Random samples of the work that it is drawn to audit.
 	LazyAuditor,
 	/// Answers in which each 32nd token of the text is another one than the model gives.
@@ -62,6 +68,9 @@ impl Cheat {
 			Self::WrongAggregate => "wrong-aggregate",
 			Self::WrongOuterStep => "wrong-outer-step",
 			Self::Silence => "silence",
+			Self::WrongRows => "wrong-rows",
+			Self::WrongGradient => "wrong-gradient",
+			Self::WrongUpdate => "wrong-update",
 			Self::LazyAuditor => "lazy-auditor",
 			Self::WrongToken => "wrong-token",
 			Self::WrongLayer => "wrong-layer",
@@ -72,6 +81,11 @@ impl Cheat {
 	/// Whether it is a provider that does so, with its answers, and no worker of a round.
 	pub fn is_of_answers(self) -> bool {
 		matches!(self, Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint)
+	}
+
+	/// Whether only a member of a quorum can do so.
+	pub fn is_of_quorums(self) -> bool {
+		matches!(self, Self::WrongRows | Self::WrongGradient | Self::WrongUpdate)
 	}
 
 	/// Whether this is what is false.
@@ -89,6 +103,8 @@ impl Cheat {
 						| Self::WrongBase | Self::BitFlip
 						| Self::WrongEmbedding
 						| Self::WrongLoss | Self::WrongScatter
+						| Self::WrongRows | Self::WrongGradient
+						| Self::WrongUpdate
 						| Self::Silence
 				)
 			}
@@ -114,6 +130,7 @@ impl Cheat {
 			Self::WrongShard | Self::WrongMask | Self::WrongBase | Self::WrongAggregate | Self::WrongOuterStep => Decision::Fraud,
 			Self::BitFlip | Self::WrongEmbedding | Self::WrongLoss | Self::WrongScatter => Decision::Fraud,
 			Self::WrongToken | Self::WrongLayer | Self::StaleCheckpoint => Decision::Fraud,
+			Self::WrongRows | Self::WrongGradient | Self::WrongUpdate => Decision::Fraud,
 			Self::Noise | Self::FewerSteps | Self::CopiedDelta | Self::Silence | Self::LazyAuditor => Decision::DefenderLate,
 		}
 	}

@@ -20,6 +20,7 @@ use neuroshard_compute::trace::Mistake;
 use neuroshard_data::loader::Loader;
 use neuroshard_disputes::answers::Lie;
 use neuroshard_graph::{config::ConfigError, graph::Op, merkle::blake2_256, plan::Plan, ModelConfig, TrainConfig};
+use neuroshard_quorum::{Slip, Slipped};
 use neuroshard_roles::{Conduct, Due, Honest, Made, WorkerError};
 use neuroshard_training::{
 	checkpoint::Checkpoint,
@@ -59,6 +60,8 @@ pub enum Deed {
 	WrongOuterStep,
 	/// As [`Deed::BitFlip`] of a weight, without a word in disputes.
 	Silence,
+	/// One wrong number of what a member of a quorum gives the others in one inner step, or of what it goes on with.
+	Slip(Slipped),
 	/// A random sample of work that it was drawn to audit, without running it.
 	LazyAudit,
 }
@@ -153,6 +156,17 @@ impl Conduct for Fault {
 			ClaimKind::Answer(_) => false,
 		};
 		!(speechless && self.happens_in(round))
+	}
+
+	fn slip(&self, run: RunId, round: RoundIndex, train: &TrainConfig) -> Option<Slip> {
+		let what = match self.deed {
+			Deed::Slip(what) => what,
+			Deed::Silence => Slipped::Parameters,
+			_ => return None,
+		};
+		let mut random = self.random(run, round);
+		let (step, element, bit) = (random.gen_range(0..train.inner_steps), random.gen(), random.gen_range(18..23));
+		self.happens_in(round).then_some(Slip { step, what, element, mask: 1 << bit })
 	}
 
 	fn sample(&self, run: RunId, round: RoundIndex) -> Option<H256> {

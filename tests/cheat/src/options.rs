@@ -3,10 +3,11 @@
 use super::{Cheat, Deed, Fault};
 use clap::Args;
 use neuroshard_graph::graph::Op;
+use neuroshard_quorum::Slipped;
 use neuroshard_types::{AccountId, RoundIndex};
 use std::path::PathBuf;
 
-/// Options of `run` that make a worker cheat.
+/// Options of `run` and `quorum work` that make a worker cheat.
 #[derive(Clone, Debug, Args)]
 pub struct CheatOptions {
 	/// Cheat, to be caught. For networks that are there to watch that.
@@ -45,6 +46,9 @@ impl CheatOptions {
 			Some(Cheat::WrongAggregate) => Some(Deed::WrongAggregate),
 			Some(Cheat::WrongOuterStep) => Some(Deed::WrongOuterStep),
 			Some(Cheat::Silence) => Some(Deed::Silence),
+			Some(Cheat::WrongRows) => Some(Deed::Slip(Slipped::Rows)),
+			Some(Cheat::WrongGradient) => Some(Deed::Slip(Slipped::Gradient)),
+			Some(Cheat::WrongUpdate) => Some(Deed::Slip(Slipped::Parameters)),
 			Some(Cheat::LazyAuditor) => Some(Deed::LazyAudit),
 			// No option of `run` names these.
 			Some(Cheat::WrongToken | Cheat::WrongLayer | Cheat::StaleCheckpoint) => None,

@@ -76,7 +76,7 @@ pub fn false_work(
 			let windows = Windows::new(engine, loader, draw, place);
 			flipped(fault, (run, round), engine, (checkpoint, base), &windows, residual).map(Some)
 		}
-		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::LazyAudit => Ok(None),
+		Deed::Copy(_) | Deed::HandOver | Deed::WrongAggregate | Deed::WrongOuterStep | Deed::Slip(_) | Deed::LazyAudit => Ok(None),
 	}
 }
 

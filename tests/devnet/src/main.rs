@@ -118,6 +118,10 @@ fn main() -> ExitCode {
 			format!("--cheat {} is no lie here, where a model is trained on all tokens of a text: networks of tests have it", cheat.name());
 		Arguments::command().error(ErrorKind::ValueValidation, words).exit();
 	}
+	if let Some(cheat) = arguments.cheat.filter(|cheat| cheat.is_of_quorums()) {
+		let words = format!("--cheat {} takes a quorum, which this network has not: networks of tests have it", cheat.name());
+		Arguments::command().error(ErrorKind::ValueValidation, words).exit();
+	}
 	if arguments.summary.is_some() && arguments.rounds.is_none() && arguments.cheat.is_none() {
 		let words = "--summary goes with --rounds or --cheat: a network without end has none";
 		Arguments::command().error(ErrorKind::MissingRequiredArgument, words).exit();

@@ -16,6 +16,7 @@ mod devices;
 mod devnet;
 mod overlap;
 mod paid;
+mod quorum_cheats;
 mod quorums;
 mod restarts;
 mod scenario;

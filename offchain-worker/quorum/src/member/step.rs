@@ -104,8 +104,9 @@ impl<S: Signer> Member<S> {
 	}
 
 	/// Signs rows, notes them in the record, and sends them to whoever is given them.
-	fn send_rows(&mut self, seam: Seam, micro: usize, numbers: Vec<f32>) -> Out {
+	fn send_rows(&mut self, seam: Seam, micro: usize, mut numbers: Vec<f32>) -> Out {
 		let Some(&to) = self.holders.get(&seam).filter(|_| !numbers.is_empty()) else { return Vec::new() };
+		self.slip_in(seam, micro, &mut numbers);
 		let tiles = row_tiles(&numbers, self.width);
 		let micro = u32::try_from(micro).unwrap_or(u32::MAX);
 		let signature = self.signer.sign(Rows::statement(self.step, micro, seam, &tiles));
@@ -145,6 +146,7 @@ impl<S: Signer> Member<S> {
 		}
 		let index = u64::from(self.place.round).saturating_mul(self.place.train.inner_steps.into()).saturating_add(self.step.into());
 		let outcome = self.trainer.end_step(&mut self.arena, (&all, loss), index, u64::from(self.step).saturating_add(1))?;
+		self.slip_after();
 		self.note(&all);
 		(self.is_under_way, self.outcome) = (false, Some(outcome));
 		self.step = self.step.saturating_add(1);

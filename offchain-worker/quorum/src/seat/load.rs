@@ -78,6 +78,6 @@ impl<S: Signer + Clone> Seat<S> {
 				Member::new(place, exec, signer, &theta, base.as_deref())?
 			}
 		};
-		Ok(member.with_keep(self.keep()?))
+		Ok(member.with_keep(self.keep()?).with_slip(self.slip))
 	}
 }

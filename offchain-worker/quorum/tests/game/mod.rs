@@ -1,4 +1,5 @@
 //! A round that a quorum works on, and games about it.
+#![allow(dead_code, reason = "each test compiles this module and uses a part of it")]
 
 #[path = "../../../../primitives/compute/tests/common/mod.rs"]
 pub mod common;
@@ -33,7 +34,7 @@ pub fn signed(member: u32, statement: Hash, signature: &Signature) -> bool {
 	Stamp(0).has_signed(member as usize, statement, signature)
 }
 
-fn window_of(step: u32, sequence: u32) -> Option<Window> {
+pub fn window_of(step: u32, sequence: u32) -> Option<Window> {
 	Some(Window { shard: (step + sequence) % 3, start: step * 300 + sequence * 40 })
 }
 

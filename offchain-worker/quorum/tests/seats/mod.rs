@@ -46,7 +46,12 @@ pub struct Setting {
 	/// Of an adapter.
 	pub base: Option<Vec<f32>>,
 	pub folder: TempDir,
+	/// The batch of a round's step.
+	pub batches: Batches,
 }
+
+/// The batch of a round (first) and a step.
+pub type Batches = Arc<dyn Fn(u32, u32) -> Vec<u32> + Send + Sync>;
 
 impl Setting {
 	/// Intervals of 2, 2 and 1 steps.
@@ -62,7 +67,16 @@ impl Setting {
 		});
 		let train = TrainConfig { batch: 2, inner_steps: 5, commit_interval: 2, adapter, aggregator, ..TrainConfig::tiny() };
 		train.validate(&model).unwrap();
-		let setting = Self { spans: cut(&model, &[2, 2, 1]).unwrap(), model, train, base, folder: TempDir::new().unwrap() };
+		let (of, vocab) = (train.clone(), model.vocab);
+		let batches: Batches = Arc::new(move |round, step| tokens(&of, vocab, 100 * round + step));
+		Self::of((&model, &train), cut(&model, &[2, 2, 1]).unwrap(), base, batches)
+	}
+
+	/// A quorum with these spans, before its first round.
+	pub fn of((model, train): (&ModelConfig, &TrainConfig), spans: Vec<Span>, base: Option<Vec<f32>>, batches: Batches) -> Self {
+		let whole = ParamLayout::new(model).unwrap();
+		let (model, train, folder) = (model.clone(), train.clone(), TempDir::new().unwrap());
+		let setting = Self { spans, model, train, base, folder, batches };
 		FiledCheckpoint::genesis(&setting.path("checkpoint-0"), 0, &setting.model, &setting.train, 1).unwrap();
 		if let Some(base) = &setting.base {
 			let mut writer = TileWriter::create(&setting.path("base"), &whole, 1).unwrap();
@@ -104,11 +118,11 @@ impl Setting {
 
 	/// All three, with folders of their own.
 	pub fn seats(&self, round: u32, residual: Option<&TileFile>) -> Vec<Seat<Stamp>> {
-		(0..3).map(|member| self.seat(member, round, &format!("round-{round}-member-{member}"), residual)).collect()
+		(0..self.spans.len()).map(|member| self.seat(member, round, &format!("round-{round}-member-{member}"), residual)).collect()
 	}
 
 	fn batch(&self, round: u32, step: u32) -> Vec<u32> {
-		tokens(&self.train, self.model.vocab, 100 * round + step)
+		(self.batches)(round, step)
 	}
 }
 

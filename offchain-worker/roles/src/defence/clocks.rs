@@ -31,8 +31,11 @@ pub struct Turn {
 impl Turn {
 	/// The turn of `me` in a game, if it is.
 	fn of(me: &AccountId, (claim, challenger): (ClaimId, AccountId), game: &GameView) -> Option<Self> {
-		let side = if claim.who == *me { Side::Defender } else { Side::Challenger };
-		(game.turn == side).then_some(Self { claim, challenger, deadline: game.deadline })
+		let mover = match game.turn {
+			Side::Defender => &game.defender,
+			Side::Challenger => &challenger,
+		};
+		(mover == me).then(|| Self { deadline: game.deadline, challenger: challenger.clone(), claim })
 	}
 
 	/// Blocks after block `now` that the move may be in.
@@ -119,17 +122,22 @@ mod tests {
 	}
 
 	fn game(turn: Side, deadline: BlockNumber) -> GameView {
-		GameView { position: Position::Checkpoints { count: 3 }, turn, deadline, reserve: 9, moves: vec![1], bond: NEURO, defender: OTHER }
+		let defender = AccountId::new([7; 32]);
+		GameView { position: Position::Checkpoints { count: 3 }, turn, deadline, reserve: 9, moves: vec![1], bond: NEURO, defender }
 	}
 
 	#[test]
-	fn an_account_is_on_turn_as_defender_of_its_claims_and_as_challenger_of_others() {
+	fn an_account_is_on_turn_as_who_defends_now_and_as_challenger() {
 		let me = AccountId::new([7; 32]);
-		let turn = |who: &AccountId, challenger: &AccountId, side| Turn::of(&me, (claim(who), challenger.clone()), &game(side, 50));
-		assert_eq!(turn(&me, &OTHER, Side::Defender).map(|turn| turn.blocks_left(30)), Some(20));
-		assert_eq!(turn(&OTHER, &me, Side::Challenger).map(|turn| turn.blocks_left(51)), Some(0));
-		assert_eq!(turn(&me, &OTHER, Side::Challenger), None);
-		assert_eq!(turn(&OTHER, &me, Side::Defender), None);
+		let turn = |defender: &AccountId, challenger: &AccountId, side| {
+			let game = GameView { defender: defender.clone(), ..game(side, 50) };
+			// Whose claim it is says nothing: a member of a quorum defends its leader's.
+			[&me, &OTHER].map(|who| Turn::of(&me, (claim(who), challenger.clone()), &game).map(|turn| turn.blocks_left(30)))
+		};
+		assert_eq!(turn(&me, &OTHER, Side::Defender), [Some(20); 2]);
+		assert_eq!(turn(&OTHER, &me, Side::Challenger), [Some(20); 2]);
+		assert_eq!(turn(&me, &OTHER, Side::Challenger), [None; 2]);
+		assert_eq!(turn(&OTHER, &me, Side::Defender), [None; 2]);
 	}
 
 	#[test]

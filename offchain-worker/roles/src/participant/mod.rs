@@ -174,6 +174,7 @@ impl Participant {
 	/// Holds its place as the leader of a quorum from now on, whose members are reached like this.
 	pub(super) fn lead(&mut self, ways: Ways, threads: usize) {
 		self.tasks.quorum = Some(Leading::new(ways, threads));
+		self.reserves = Reserves::of_leader(self.tasks.submitter.who().clone());
 	}
 
 	/// Trains until `stop` is cancelled, or until it has left because its operator asked for it.

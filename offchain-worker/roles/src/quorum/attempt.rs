@@ -7,7 +7,7 @@ use neuroshard_compute::exec::Exec;
 use neuroshard_data::loader::{Assignment, Loader};
 use neuroshard_quorum::{
 	links::{carry, meet, Meeting},
-	AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Sources,
+	AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Slip, Sources,
 };
 use neuroshard_training::priority::lower_thread_priority;
 use neuroshard_types::{
@@ -48,6 +48,8 @@ pub struct Attempt {
 	pub open: Open,
 	/// Hears how far it is.
 	pub heard: Heard,
+	/// A wrong bit in what it gives.
+	pub slip: Option<Slip>,
 }
 
 /// A seat on its way to the thread that computes and back.
@@ -66,7 +68,7 @@ impl Attempt {
 	/// # Errors
 	/// What meeting the others again would not mend: [`WorkerError::Seat`] with files, the disk or the configuration, or a round that diverged.
 	pub async fn take(self, ways: &mut Ways, threads: usize, stop: &CancellationToken) -> Result<Option<Placed>, WorkerError> {
-		let Self { place, claim, signer, windows, open, heard } = self;
+		let Self { place, claim, signer, windows, open, heard, slip } = self;
 		let me = claim.seats.get(place.member).map(|seat| seat.who.clone());
 		let leader = claim.seats.iter().position(|seat| seat.who == claim.work.leader).ok_or(WorkerError::Stopped)?;
 		let members = match me.as_ref().map(|me| ways.to(&claim.seats, me)).transpose() {
@@ -87,7 +89,7 @@ impl Attempt {
 			let (kept, mail, result) = on_thread(mail, move |mail| {
 				let seat = match (kept, first) {
 					(Some(seat), _) => Ok(seat),
-					(None, Some((open, signer))) => made(of, leader, signer, open, threads),
+					(None, Some((open, signer))) => made(of, leader, signer, open, threads).map(|seat| seat.with_slip(slip)),
 					(None, None) => Err(WorkerError::Stopped),
 				};
 				match seat {

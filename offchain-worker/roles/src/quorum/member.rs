@@ -5,13 +5,18 @@
 use super::{attempt::Attempt, forget_seats, seat_folder, Ways};
 use crate::{
 	actor::{guarded::guarded, told::Told},
+	auditor::Auditor,
+	conduct::Conduct,
 	content::{dataset::Dataset, filed::layout, old::forget_old, supply::Cached, Content},
+	defence::until_over,
 	parts::{Mode, Parts},
 	peers::{addresses, holders},
+	samples::Samples,
 	status::Reporter,
+	verifier::{self, Verifier},
 	WorkerError,
 };
-use neuroshard_chain_client::{keys::PonwSigner, next_block, ChainAt, ChainClient, Heads};
+use neuroshard_chain_client::{keys::PonwSigner, next_block, ChainAt, ChainClient, Heads, Submitter};
 use neuroshard_data::loader::Assignment;
 use neuroshard_network::PeerAddress;
 use neuroshard_quorum::Sources;
@@ -42,6 +47,8 @@ pub struct MemberOptions {
 	pub dataset: Option<PathBuf>,
 	/// Compute threads.
 	pub threads: usize,
+	/// Conduct of the worker.
+	pub conduct: Arc<dyn Conduct>,
 }
 
 /// A round in which this account has a part that it has not done.
@@ -60,11 +67,12 @@ struct Member {
 	signer: PonwSigner,
 	client: ChainClient,
 	content: Content,
-	cached: Mutex<Cached>,
+	cached: Arc<Mutex<Cached>>,
 	reporter: Reporter,
 	run: RunId,
 	leader: AccountId,
 	threads: usize,
+	conduct: Arc<dyn Conduct>,
 	/// Seeds of rounds that are over here, and the block in which it is looked whether the leader still needs this worker.
 	done: Vec<(H256, BlockNumber)>,
 	/// Rounds that were adopted when old ones were let go of last.
@@ -72,50 +80,87 @@ struct Member {
 	told: Told,
 }
 
-/// Takes part in the rounds of the quorum until `stop` is cancelled, or the run is over.
+/// Takes part in the rounds of the quorum until `stop` is cancelled, or the run is over and nothing that this account has signed can be disputed any more.
+/// Beside that it plays its part in disputes, and audits what it is drawn for.
 ///
 /// # Errors
 /// What trying again would not help, such as [`WorkerError::UnknownRun`]; everything else is reported and tried again.
 pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: CancellationToken) -> Result<(), WorkerError> {
 	let Parts { base, keys, owner, client, store, net, reporter } = parts;
-	let MemberOptions { run, leader, mut ways, dataset, threads } = options;
+	let MemberOptions { run, leader, mut ways, dataset, threads, conduct } = options;
+	let submitter = Submitter::spawn_for(client.clone(), keys.account.clone(), owner.clone());
+	let samples = Samples::open(&base);
+	let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone());
+	let (content, dataset) = (Content::new(store, net, &base, dataset), Arc::<Mutex<Cached>>::default());
+	let verifier = Verifier::new(verifier::Parts {
+		base: &base,
+		client: client.clone(),
+		submitter,
+		content: content.clone(),
+		dataset: dataset.clone(),
+		reporter: reporter.clone(),
+		threads,
+		// What others claim is checked by who has all of a model.
+		check: 0.0,
+		samples,
+		conduct: conduct.clone(),
+	});
 	let mut member = Member {
 		me: owner,
-		content: Content::new(store, net, &base, dataset),
+		content,
 		base,
 		signer: keys.ponw,
 		client,
-		cached: Mutex::default(),
+		cached: dataset,
 		reporter,
 		run,
 		leader,
 		threads,
+		conduct,
 		done: Vec::new(),
 		pruned: None,
 		told: Told::default(),
 	};
-	let mut heads = member.client.follow(Heads::default(), member.reporter.node_notes());
-	loop {
-		heads.mark_unchanged();
-		let Some(looked) = stop.run_until_cancelled(guarded("the quorum", member.look())).await else { return Ok(()) };
-		let ended = match looked {
-			Ok(Some(duty)) => member.take(duty, &mut ways, &mut heads.clone(), &stop).await,
-			Ok(None) => Ok(()),
-			Err(error) => Err(error),
-		};
-		match ended {
-			Ok(()) => {}
-			Err(error) if error.is_fatal() && !stop.is_cancelled() => return Err(error),
-			Err(error) => member.say(&error.to_string()),
+	let ending = stop.child_token();
+	let working = Box::pin(async {
+		let ended = member.work(&mut ways, &stop).await;
+		if let Err(error) = &ended {
+			tracing::error!("{error}");
 		}
-		if stop.is_cancelled() || member.reporter.current().ended.is_some() {
-			return Ok(());
-		}
-		next_block(&mut heads, &stop).await;
-	}
+		let say = |words: &str| member.reporter.update(|status| status.task = Some(words.to_owned()));
+		until_over(&member.client, &member.me, &stop, say).await;
+		ending.cancel();
+		ended
+	});
+	let (verifying, auditing) = (Box::pin(verifier.run(ending.clone())), Box::pin(auditor.run(ending.clone())));
+	let (ended, (), ()) = tokio::join!(working, verifying, auditing);
+	ended
 }
 
 impl Member {
+	/// Takes part in rounds until `stop` is cancelled, or the run is over.
+	async fn work(&mut self, ways: &mut Ways, stop: &CancellationToken) -> Result<(), WorkerError> {
+		let mut heads = self.client.follow(Heads::default(), self.reporter.node_notes());
+		loop {
+			heads.mark_unchanged();
+			let Some(looked) = stop.run_until_cancelled(guarded("the quorum", self.look())).await else { return Ok(()) };
+			let ended = match looked {
+				Ok(Some(duty)) => self.take(duty, ways, &mut heads.clone(), stop).await,
+				Ok(None) => Ok(()),
+				Err(error) => Err(error),
+			};
+			match ended {
+				Ok(()) => {}
+				Err(error) if error.is_fatal() && !stop.is_cancelled() => return Err(error),
+				Err(error) => self.say(&error.to_string()),
+			}
+			if stop.is_cancelled() || self.reporter.current().ended.is_some() {
+				return Ok(());
+			}
+			next_block(&mut heads, stop).await;
+		}
+	}
+
 	/// Says what is in the way, in log and status.
 	fn say(&mut self, words: &str) {
 		if self.told.is_new(words, Instant::now()) {
@@ -288,6 +333,7 @@ impl Member {
 			windows: (dataset.loader, assignment),
 			open: Box::new(open),
 			heard: Arc::new(heard),
+			slip: self.conduct.slip(run, round.round, &view.config.train),
 		})
 	}
 

@@ -4,7 +4,7 @@
 //! - [`member`]: the role of who does not lead: follows the run, and takes its part in the rounds of its quorum.
 //! - [`seats`]: folders of what members keep to defend themselves, and when they go.
 //!
-//! Moves about what members keep are made by nobody yet: see `docs/spec/spans.md`.
+//! Moves about what members keep are made by the `verifier`.
 
 pub(super) mod attempt;
 mod member;

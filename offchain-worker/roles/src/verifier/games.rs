@@ -4,6 +4,7 @@ use super::{compute::Running, Verifier};
 use crate::{actor::blocking::within, WorkerError};
 use neuroshard_chain_client::{ChainAt, ChainError, Heads};
 use neuroshard_disputes::games::{move_of, GameId};
+use neuroshard_graph::game::Side;
 use neuroshard_training::priority::Priority;
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, GameView},
@@ -32,6 +33,9 @@ impl Verifier {
 		if self.case.as_ref().is_some_and(|(claim, _)| !is_needed(claim)) {
 			self.case = None;
 		}
+		if self.seat.as_ref().is_some_and(|(claim, _)| !games.iter().any(|(other, _)| other == claim)) {
+			self.seat = None;
+		}
 		let open = u32::try_from(games.len()).unwrap_or(u32::MAX);
 		self.reporter.update(|status| status.disputes.open = open);
 	}
@@ -46,7 +50,7 @@ impl Verifier {
 	/// All games of these in which this account has to move, and has something to say.
 	pub(super) async fn our_turns(&self, at: &ChainAt, games: &[GameId]) -> Result<Vec<(GameId, GameView)>, ChainError> {
 		let mut turns = Vec::new();
-		for game in games.iter().filter(|(claim, _)| !self.keeps_silent(claim)) {
+		for game in games.iter().filter(|game| !self.keeps_silent(game)) {
 			let Some(view) = at.game(&game.0, &game.1).await? else { continue };
 			if self.games.has_turn(game, &view) {
 				turns.push((game.clone(), view));
@@ -55,9 +59,10 @@ impl Verifier {
 		Ok(turns)
 	}
 
-	/// Returns whether this worker lets a claim of its own fall undefended, on purpose.
-	fn keeps_silent(&self, claim: &ClaimId) -> bool {
-		claim.who == self.me && !self.conduct.answers_disputes(claim.kind, claim.round)
+	/// Returns whether this worker lets what it has claimed, or signed as a member of a quorum, fall undefended, on purpose.
+	fn keeps_silent(&self, game: &GameId) -> bool {
+		let (claim, _) = game;
+		self.games.side(game) == Side::Defender && !self.conduct.answers_disputes(claim.kind, claim.round)
 	}
 
 	/// Makes the next move in a game.
@@ -69,6 +74,11 @@ impl Verifier {
 		view: GameView,
 	) -> Result<(), WorkerError> {
 		let claim = &game.0;
+		if self.games.side(&game) == Side::Defender {
+			if let Some(action) = self.as_member(at, claim, &view).await? {
+				return Ok(self.games.say(heads, game, &view, Ok(action)).await?);
+			}
+		}
 		let held = self.take_case(claim);
 		// Another game may be waiting for its move. What has arrived is kept.
 		let Some(case) = within(FETCHING, "what a dispute is about", self.case_of(at, claim, held, Priority::Low)).await?? else {

@@ -12,6 +12,7 @@ mod checks;
 mod compute;
 mod games;
 mod in_files;
+mod seat;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +37,12 @@ use neuroshard_types::{
 	dispute::{ClaimId, OuterJob},
 	AccountId, BlockNumber, RoundIndex, RunId, H256,
 };
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use seat::Seat;
+use std::{
+	collections::BTreeMap,
+	path::{Path, PathBuf},
+	sync::Arc,
+};
 use tokio::sync::{watch, Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -79,6 +85,9 @@ pub(super) struct Verifier {
 	base: std::sync::Mutex<Option<SharedBase>>,
 	/// The claim that was recomputed last: the next move in the same game goes on from there.
 	case: Option<(ClaimId, Case)>,
+	/// The same of a claim of a quorum, as far as it is this account's part.
+	seat: Option<(ClaimId, Seat)>,
+	base_folder: PathBuf,
 	/// Room for one case.
 	room: Arc<Semaphore>,
 	/// Claims that are false and still to be disputed.
@@ -112,6 +121,8 @@ impl Verifier {
 			execs: Default::default(),
 			base: Default::default(),
 			case: None,
+			seat: None,
+			base_folder: base.to_path_buf(),
 			room: Arc::new(Semaphore::new(1)),
 			accusations: BTreeMap::new(),
 			failed_claims: Rests::new(BACKOFF),

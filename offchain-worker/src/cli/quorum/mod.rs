@@ -6,6 +6,7 @@ mod words;
 mod work;
 
 use super::{
+	conduct::Conducts,
 	money::unsent,
 	open::{open, Opened},
 	parse, CliError, Common,
@@ -20,7 +21,7 @@ use neuroshard_types::{
 use std::{collections::BTreeSet, path::PathBuf};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum QuorumCommand {
+pub(super) enum QuorumCommand<C: Conducts> {
 	/// Propose a quorum that this account leads, in place of the one that it proposed before.
 	Form(Form),
 	/// Show what a leader proposes, and agree to exactly that: the stake of this account answers for what it signs then.
@@ -32,7 +33,7 @@ pub(super) enum QuorumCommand {
 		run: RunId,
 	},
 	/// Train as a member of a quorum that another account leads: in each round of its place, this account's span. Who leads calls `run --quorum`.
-	Work(Box<work::Work>),
+	Work(Box<work::Work<C>>),
 }
 
 #[derive(Debug, Args)]
@@ -59,7 +60,7 @@ pub(super) struct Agree {
 	leader: AccountId,
 }
 
-impl QuorumCommand {
+impl<C: Conducts> QuorumCommand<C> {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		match self {
 			Self::Form(command) => command.run(common).await?,

@@ -2,6 +2,7 @@
 
 use super::{members, ways};
 use crate::cli::{
+	conduct::Conducts,
 	open::{create_base, RunLock},
 	owner, parse,
 	start::{check_dataset, connect, last_words, mirrors, stop_on_signals},
@@ -12,6 +13,7 @@ use neuroshard_chain_client::keys::Keys;
 use neuroshard_mirror::Mirrors;
 use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig};
 use neuroshard_roles::{
+	defence::clocks,
 	status::{Reporter, Status},
 	work_in_quorum, MemberOptions, Parts,
 };
@@ -22,7 +24,7 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Work {
+pub(in crate::cli) struct Work<C: Conducts> {
 	/// The run.
 	#[arg(long, value_name = "ID")]
 	run: RunId,
@@ -56,9 +58,11 @@ pub(in crate::cli) struct Work {
 	/// Dial private addresses that peers registered.
 	#[arg(long)]
 	dial_private: bool,
+	#[command(flatten)]
+	conduct: C::OfRun,
 }
 
-impl Work {
+impl<C: Conducts> Work<C> {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let named = members::read(&self.members)?;
 		self.dataset.as_deref().map_or(Ok(()), check_dataset)?;
@@ -90,13 +94,14 @@ impl Work {
 		let written = reporter.write_to(&base);
 		let following = tokio::spawn(stop.clone().run_until_cancelled_owned(reporter.clone().follow_nodes(client.nodes())));
 		tracing::info!(account = %who, peer = %net.peer_id(), leader = %self.leader, "a member of a quorum of run {}", self.run);
-		let threads = hardware::threads(self.threads);
-		let options = MemberOptions { run: self.run, leader: self.leader, ways, dataset: self.dataset, threads };
+		let clocks = tokio::spawn(clocks::watch(client.clone(), who.clone(), reporter.clone(), stop.child_token()));
+		let (threads, conduct) = (hardware::threads(self.threads), C::of_run(self.conduct, who.clone()));
+		let options = MemberOptions { run: self.run, leader: self.leader, ways, dataset: self.dataset, threads, conduct };
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
 		let result = work_in_quorum(parts, options, stop.clone()).await;
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
-		let _ = tokio::join!(network, linked, following);
+		let _ = tokio::join!(network, linked, clocks, following);
 		last_words(reporter, written).await;
 		result?;
 		Ok(0)

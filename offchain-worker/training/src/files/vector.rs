@@ -160,6 +160,22 @@ impl TileFile {
 		Ok(bytes)
 	}
 
+	/// Hashes of some tiles.
+	///
+	/// # Errors
+	/// [`FilesError::Io`], also if the file has fewer.
+	pub fn leaves(&self, tiles: Range<u32>, threads: usize) -> Result<Vec<Hash>, FilesError> {
+		/// Tiles that are in memory at a time: 4 MiB.
+		const PORTION: usize = 1 << 10;
+		let size = |tile: u32| usize::try_from(tile).unwrap_or(usize::MAX).min(self.tiles);
+		let tiles = size(tiles.start)..size(tiles.end);
+		let mut hashes = Vec::with_capacity(tiles.len());
+		for start in tiles.clone().step_by(PORTION) {
+			hashes.extend(leaf_hashes(&self.bytes(start..tiles.end.min(start + PORTION))?, threads));
+		}
+		Ok(hashes)
+	}
+
 	/// Reads numbers `range` of a vector whose tiles are 32 times as many numbers as they have rows, one row after the other, as those of a code.
 	pub(super) fn numbers(&self, range: Range<usize>) -> Result<Vec<f32>, FilesError> {
 		let mut bytes = vec![0; 4 * range.len()];

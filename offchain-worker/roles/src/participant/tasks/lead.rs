@@ -68,6 +68,7 @@ impl Tasks {
 			windows: (dataset.loader.clone(), Assignment::new(&config.train, drawn.position, draw)),
 			open: Box::new(open),
 			heard: Arc::new(heard),
+			slip: self.conduct.slip(run, drawn.round, &config.train),
 		};
 		let stop = CancellationToken::new();
 		let mut ways = leading.ways.lock().await;
