@@ -161,3 +161,36 @@ pub fn move_of(game: &GameId, view: &GameView) -> MoveId {
 fn standing(view: &GameView) -> H256 {
 	H256(view.position.hash())
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_fixtures::Connect;
+	use neuroshard_graph::game::Position;
+	use neuroshard_mock_node::MockNode;
+	use neuroshard_types::{dispute::ClaimKind, NEURO};
+
+	#[tokio::test]
+	async fn whoever_defends_now_has_the_turn_of_the_defender_whosever_claim_it_is() {
+		let node = MockNode::with_blocks(3).await;
+		let (games, other) = (Games::new(node.client().await, node.submitter().await), AccountId::new([9; 32]));
+		let me = games.submitter.who().clone();
+		let game = |who: &AccountId, challenger: &AccountId| {
+			(ClaimId { run: 0, round: 4, kind: ClaimKind::Work, who: who.clone() }, challenger.clone())
+		};
+		let view = |turn: Side, defender: &AccountId| {
+			let position = Position::Checkpoints { count: 3 };
+			GameView { position, turn, deadline: 50, reserve: 9, moves: vec![1], bond: NEURO, defender: defender.clone() }
+		};
+		for who in [&me, &other] {
+			let defended = game(who, &AccountId::new([8; 32]));
+			assert_eq!(games.side(&defended), Side::Defender);
+			let turns = [&me, &other].map(|defender| games.has_turn(&defended, &view(Side::Defender, defender)));
+			assert_eq!(turns, [true, false]);
+			assert!(!games.has_turn(&defended, &view(Side::Challenger, &me)));
+		}
+		let opened = game(&other, &me);
+		assert_eq!(games.side(&opened), Side::Challenger);
+		assert!(games.has_turn(&opened, &view(Side::Challenger, &other)) && !games.has_turn(&opened, &view(Side::Defender, &other)));
+	}
+}

@@ -41,3 +41,39 @@ impl Reserves {
 		Ok(reserve)
 	}
 }
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::participant::decide::plan::tests::training;
+	use neuroshard_fixtures::Connect;
+	use neuroshard_mock_node::MockNode;
+	use neuroshard_types::{
+		quorum::{Seat, Span},
+		ModelConfig, TrainConfig,
+	};
+
+	#[tokio::test]
+	async fn who_leads_a_quorum_keeps_more_free_once_it_has_proposed_one() {
+		let node = MockNode::with_blocks(10).await;
+		let (client, leader) = (node.client().await, AccountId::new([1; 32]));
+		let at = client.now().await.unwrap();
+		let model = ModelConfig { layers: 2, ..ModelConfig::tiny() };
+		let config = RunConfig { model, train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
+		let seat = |who: u8, first, count| Seat { leader: leader.clone(), who: AccountId::new([who; 32]), span: Span { first, count }, key: None };
+		let alone = Reserves::default().of(&at, 3, &config).await.unwrap();
+
+		let mut reserves = Reserves::of_leader(leader.clone());
+		node.answer("Training", "quorums", &Vec::<Seat>::new());
+		assert_eq!(reserves.of(&at, 3, &config).await.unwrap(), alone);
+		let seats = vec![seat(1, 0, 2), seat(2, 2, 2)];
+		node.answer("Training", "quorums", &seats);
+		let spans: Vec<Span> = seats.iter().map(|seat| seat.span).collect();
+		let leading = reserves.of(&at, 3, &config).await.unwrap();
+		assert_eq!(leading, at.quorum_reserve(&config, &spans).await.unwrap());
+		assert!(leading > alone, "{leading} > {alone}");
+		// It is asked once.
+		node.answer("Training", "quorums", &Vec::<Seat>::new());
+		assert_eq!(reserves.of(&at, 3, &config).await.unwrap(), leading);
+	}
+}

@@ -76,6 +76,7 @@ impl Setting {
 			windows: (self.loader.clone(), self.windows()),
 			open: Box::new(open),
 			heard,
+			slip: None,
 		}
 	}
 

@@ -1,14 +1,16 @@
 //! What a member does by what the chain says.
 
 use super::*;
-use crate::{participant::decide::plan::tests::training, status::Status};
+use crate::{participant::decide::plan::tests::training, status::Status, Honest};
 use neuroshard_chain_client::keys::Keys;
 use neuroshard_fixtures::Connect;
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_network::{keypair_from_secret, Network, NetworkConfig, Purpose, Streams};
 use neuroshard_store::Store;
 use neuroshard_types::{
-	dispute::Terms,
+	audit::AuditView,
+	dispute::{ClaimId, Terms},
+	provider::ProviderView,
 	quorum::{Seat, Span},
 	NEURO,
 };
@@ -52,6 +54,11 @@ impl Fixture {
 		node.answer("Training", "run", &view);
 		node.answer("Training", "round", &round);
 		node.answer("Training", "quorums_of", &seats(&owner));
+		// Nothing of it can be disputed when the run is over.
+		node.answer("Staking", "provider", &None::<ProviderView>);
+		node.answer("Disputes", "games_of", &Vec::<(ClaimId, AccountId)>::new());
+		node.answer("Disputes", "audits_of", &Vec::<AuditView>::new());
+		node.answer("Dataset", "attestations_of", &Vec::<u32>::new());
 		node.answer("Disputes", "terms", &Terms { window: 100, clock: 20, extension: 10, bond: NEURO, most_games: 32 });
 		let keypair = || keypair_from_secret(&mut [1; 32]).unwrap();
 		let store = Store::open(&base.path().join("store"), 1 << 24).unwrap();
@@ -61,7 +68,7 @@ impl Fixture {
 		let client = node.client().await;
 		let parts = Parts { base: base.path().to_path_buf(), keys, owner, client, store, net, reporter: reporter.clone() };
 		let ways = Ways { members: Default::default(), streams, incoming };
-		let options = MemberOptions { run: 7, leader: leader(), ways, dataset: None, threads: 1 };
+		let options = MemberOptions { run: 7, leader: leader(), ways, dataset: None, threads: 1, conduct: Arc::new(Honest) };
 		let (ending, runtime) = (stop.clone(), tokio::runtime::Handle::current());
 		let work = tokio::task::spawn_blocking(move || runtime.block_on(work_in_quorum(parts, options, ending)));
 		Self { node, reporter, _ending: stop.clone().drop_guard(), stop, work, _base: base }
