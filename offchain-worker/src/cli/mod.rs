@@ -60,6 +60,7 @@ pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
 use clap::{Args, Parser, Subcommand};
 use neuroshard_chain_client::keys::Unlock;
 use neuroshard_roles::Honest;
+use neuroshard_support::memory::limit_memory;
 use std::path::PathBuf;
 
 /// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.
@@ -92,6 +93,10 @@ pub struct Common {
 	/// /dev/fd/N.
 	#[arg(long, global = true, env = "NEUROSHARD_PASSPHRASE_FILE", value_name = "FILE")]
 	passphrase_file: Option<PathBuf>,
+	/// Most memory of its own that this process may take, in GiB, to which the system holds it: what does not fit is not begun, or is done in files. Without
+	/// it, what the machine, control groups and `ulimit` leave.
+	#[arg(long, global = true, env = "NEUROSHARD_MAX_MEMORY", value_name = "GIB", value_parser = parse::gib)]
+	max_memory: Option<u64>,
 }
 
 impl Common {
@@ -194,6 +199,7 @@ enum Command<C: Conducts> {
 /// Whatever the command ran into, in words for people.
 pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 	let CliOf { common, command } = cli;
+	common.max_memory.map_or(Ok(()), limit_memory)?;
 	match command {
 		Command::Key(command) => command.run(&common),
 		Command::Register(command) => command.run(&common).await,

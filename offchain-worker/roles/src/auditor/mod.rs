@@ -46,6 +46,8 @@ pub(super) struct Auditor {
 	reserves: Reserves,
 	rules: Option<Rules>,
 	place: Place,
+	/// Whether audits that there is no memory for are done in files.
+	in_files: bool,
 	/// Steps that the chain refused, and the first block in which each is tried again.
 	refused: Vec<(Step, BlockNumber)>,
 	/// Challenges that are in blocks which are not final yet.
@@ -59,7 +61,15 @@ pub(super) struct Auditor {
 }
 
 impl Auditor {
-	pub(super) fn new(base: PathBuf, client: ChainClient, submitter: Submitter, reporter: Reporter, samples: Samples) -> Self {
+	/// One that is drawn also for audits that there is no memory for if they are to be done `in_files`.
+	pub(super) fn new(
+		base: PathBuf,
+		client: ChainClient,
+		submitter: Submitter,
+		reporter: Reporter,
+		samples: Samples,
+		in_files: bool,
+	) -> Self {
 		let me = submitter.who().clone();
 		Self {
 			base,
@@ -71,6 +81,7 @@ impl Auditor {
 			reserves: Reserves::default(),
 			rules: None,
 			place: Place::default(),
+			in_files,
 			refused: Vec::new(),
 			made: Vec::new(),
 			told: Told::default(),
