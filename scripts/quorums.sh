@@ -14,8 +14,7 @@ model; on a machine that has not the memory for that beside the others, its chec
 audits. Exit code 0 only if both places are in each round, all attest the same checkpoint, and the auditors of the quorum
 agree. Prints how much memory each worker had in use at most.
 
-  --size SIZE      parameters: 14M [default], 110M or 500M. Workers take together about 1, 9 or 38 GiB of memory, or where that is
-                   not there 5, 7 or 25 GiB, and of disk below the folder about 5, 40 or 180 GB
+  --size SIZE      parameters: 14M [default], 110M or 500M. The limit is told at the start
   --members N      members of the quorum, 1 to 16 [default: 3]
   --rounds N       stop after N rounds, and the audits of them [default: 2]
   --base-path DIR  new or empty folder for everything the network writes [default: a temporary one, which stays if something

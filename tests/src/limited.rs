@@ -16,7 +16,7 @@ use neuroshard_types::{
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 /// Memory of a worker beside its part of the model: its program and its threads, messages under way, and parts of files.
-const BESIDE: u64 = 320 << 20;
+const BESIDE: u64 = 256 << 20;
 /// Verifiers: with so many both claims of a round are drawn. One of them is the worker that has the memory for all, if it audits in memory, so that one of
 /// the two who are drawn for the quorum's work audits in files.
 const VERIFIERS: usize = 4;
@@ -146,7 +146,8 @@ impl Limited {
 		let prepared = prepared.with_patience(size.times().saturating_mul(2));
 		let seal_time = SEAL_TIME.saturating_mul(size.times());
 		let audits = AuditRules { share: 1_000_000, seal_time, report_time: REPORT_TIME };
-		let rules = Rules { window: audits.window(), clock: CLOCK, extension: EXTENSION, audits: Some(audits), answers: None, patient: true };
+		let rules =
+			Rules { window: audits.window(), clock: CLOCK, extension: EXTENSION, audits: Some(audits), answers: None, patient: true };
 		let mut network = Network::start(Binaries::find()?, layout, rules).await?;
 		let training = Training::sponsor(&network, prepared, None).await?;
 		let dataset = Some(training.dataset.as_path());
@@ -226,7 +227,8 @@ impl Limited {
 			let at = self.network.client().now().await?;
 			for auditor in self.auditors() {
 				let audits = at.audits_of(&auditor.provider()).await?;
-				let found = audits.iter().find(|audit| of(audit)).and_then(|audit| Some([sample(&audit.report)?, sample(&audit.partner_report)?]));
+				let found =
+					audits.iter().find(|audit| of(audit)).and_then(|audit| Some([sample(&audit.report)?, sample(&audit.partner_report)?]));
 				if found.is_some() {
 					return Ok(found);
 				}

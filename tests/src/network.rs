@@ -141,7 +141,18 @@ impl Network {
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
 		let client = start_all(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor, device: None, limit: None })
+		Ok(Self {
+			validators,
+			workers: Vec::new(),
+			cheaters: Vec::new(),
+			rules,
+			binaries,
+			layout,
+			client,
+			sponsor,
+			device: None,
+			limit: None,
+		})
 	}
 
 	/// The rules that it has in place of those of the preset `local`.

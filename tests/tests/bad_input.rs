@@ -163,3 +163,13 @@ async fn a_limit_of_memory_that_the_process_itself_outgrows_is_refused_with_what
 	assert!(words.contains("name GiB"), "{words}");
 	Ended::output_of(worker(base.path(), ["key", "show", "--max-memory", "1"])).await.unwrap();
 }
+
+/// The last resort, where nobody has asked before what is free: the system refuses the process the memory.
+#[tokio::test]
+async fn a_process_that_takes_more_memory_than_its_limit_is_ended() {
+	let base = tempfile::tempdir().unwrap();
+	// Its parameters and momentum alone are 105 MiB.
+	let bench = ["bench", "--preset", "large", "--threads", "1", "--max-memory", "0.1"];
+	let ended = Ended::of(worker(base.path(), bench)).await.unwrap();
+	assert!(!ended.success && ended.error.contains("memory allocation of"), "{}{}", ended.output, ended.error);
+}

@@ -15,7 +15,7 @@ use super::{
 	samples::Samples,
 	WorkerError,
 };
-use crate::status::Reporter;
+use crate::{obstacle::Obstacle, status::Reporter};
 use look::{Rules, Seen};
 use neuroshard_chain_client::{next_block, BlockId, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_disputes::cases::{ledger::verdict, reports::Note};
@@ -25,7 +25,12 @@ use neuroshard_types::{
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
 use place::Place;
-use std::{collections::BTreeSet, path::PathBuf, time::Instant};
+use std::{
+	collections::BTreeSet,
+	mem::{discriminant, Discriminant},
+	path::PathBuf,
+	time::Instant,
+};
 use step::{answer, is_last_call, is_open, Standing, Step};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -54,8 +59,8 @@ pub(super) struct Auditor {
 	made: Vec<(Step, BlockId)>,
 	/// The refusal that was said last.
 	told: Told,
-	/// Obstacle that keeps this account from being drawn, as it was said last.
-	waiting: Option<String>,
+	/// Kind of the obstacle that keeps this account from being drawn.
+	waiting: Option<Discriminant<Obstacle>>,
 	/// Audited rounds whose reports are on chain, as it was seen last; `None` before the first look.
 	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
 }
@@ -157,8 +162,10 @@ impl Auditor {
 		let reported = seen.audits.iter().filter(|audit| audit.report.is_some());
 		let fresh = reported.clone().filter(|audit| self.reported.as_ref().is_some_and(|known| !known.contains(&(audit.run, audit.round))));
 		let fresh: Vec<_> = fresh.collect();
-		let waiting = self.standing(seen).and_then(|standing| standing.obstacle()).map(|obstacle| obstacle.to_string());
-		if let Some(words) = waiting.as_ref().filter(|words| self.waiting.as_ref() != Some(words)) {
+		let obstacle = self.standing(seen).and_then(|standing| standing.obstacle());
+		// What is free changes with every look: the same obstacle is said once.
+		let (kind, waiting) = (obstacle.as_ref().map(discriminant), obstacle.map(|obstacle| obstacle.to_string()));
+		if let Some(words) = waiting.as_ref().filter(|_| self.waiting != kind) {
 			tracing::warn!("{words}");
 		}
 		self.reporter.update(|status| {
@@ -179,7 +186,7 @@ impl Auditor {
 		for audit in fresh {
 			tracing::info!(round = audit.round, subject = %audit.subject, report = ?audit.report, "reported in an audit");
 		}
-		self.waiting = waiting;
+		self.waiting = kind;
 		self.reported = Some(reported.map(|audit| (audit.run, audit.round)).collect());
 	}
 
