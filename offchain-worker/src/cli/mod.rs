@@ -27,6 +27,7 @@ mod key;
 mod leave;
 mod local;
 mod machine;
+mod max_memory;
 mod model;
 mod money;
 mod offer;
@@ -60,7 +61,6 @@ pub use run_file::{ModelFile, Preset, RunFile, RunFileError, TrainFile};
 use clap::{Args, Parser, Subcommand};
 use neuroshard_chain_client::keys::Unlock;
 use neuroshard_roles::Honest;
-use neuroshard_support::memory::limit_memory;
 use std::path::PathBuf;
 
 /// Lends compute to train language models with others, exactly checkable, and earns NEURO for it.
@@ -199,7 +199,7 @@ enum Command<C: Conducts> {
 /// Whatever the command ran into, in words for people.
 pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 	let CliOf { common, command } = cli;
-	common.max_memory.map_or(Ok(()), limit_memory)?;
+	common.max_memory.map_or(Ok(()), max_memory::hold_to)?;
 	match command {
 		Command::Key(command) => command.run(&common),
 		Command::Register(command) => command.run(&common).await,
