@@ -105,6 +105,8 @@ pub struct Network {
 	sponsor: Submitter,
 	/// What every second worker computes on, if not on the CPU.
 	device: Option<String>,
+	/// Bytes of memory to which the workers that are created from now on are held.
+	limit: Option<u64>,
 }
 
 impl Network {
@@ -139,7 +141,18 @@ impl Network {
 		let mut validators: Vec<_> = identities.iter().map(|own| Validator::new(&binaries.node, own, &identities, &chain, &logs)).collect();
 		let client = start_all(&mut validators).await?;
 		let sponsor = Submitter::spawn(client.clone(), Account::from_secret(SPONSOR)?);
-		Ok(Self { validators, workers: Vec::new(), cheaters: Vec::new(), rules, binaries, layout, client, sponsor, device: None })
+		Ok(Self {
+			validators,
+			workers: Vec::new(),
+			cheaters: Vec::new(),
+			rules,
+			binaries,
+			layout,
+			client,
+			sponsor,
+			device: None,
+			limit: None,
+		})
 	}
 
 	/// The rules that it has in place of those of the preset `local`.
@@ -175,7 +188,13 @@ impl Network {
 		let worker = WorkerNode::create(&self.binaries.worker, format!("worker {number}"), base, log, validator, port)?;
 		let device = self.device.as_deref().filter(|_| number % 2 == 1);
 		let options = device.into_iter().flat_map(|device| ["--device", device]);
-		Ok(worker.on(machine).with_dataset(dataset).with_threads(threads).with_options(options))
+		let worker = worker.on(machine).with_dataset(dataset).with_threads(threads).with_options(options);
+		Ok(self.limit.into_iter().fold(worker, WorkerNode::with_memory))
+	}
+
+	/// Holds the workers that are created from now on to so many bytes of memory each.
+	pub fn set_memory_limit(&mut self, bytes: Option<u64>) {
+		self.limit = bytes;
 	}
 
 	/// Has every second worker from the second on compute on this device, among those that are created from now on.
@@ -217,6 +236,26 @@ impl Network {
 		for _ in 0..count {
 			let worker = self.create_worker(dataset, threads)?;
 			self.workers.push(worker.without_audits());
+		}
+		self.enrol(first).await
+	}
+
+	/// As [`Self::add_workers`], of workers that take part in `run` if they can, and audit in files what they have no memory for.
+	///
+	/// # Errors
+	/// As [`Self::add_workers`].
+	pub async fn add_workers_that_audit_in_files(
+		&mut self,
+		run: RunId,
+		count: usize,
+		dataset: Option<&Path>,
+		threads: usize,
+	) -> Result<(), Error> {
+		let first = self.workers.len();
+		for _ in 0..count {
+			let mut worker = self.create_worker(dataset, threads)?.with_options(["--audit-in-files"]);
+			worker.take(Some(run));
+			self.workers.push(worker);
 		}
 		self.enrol(first).await
 	}

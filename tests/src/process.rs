@@ -85,6 +85,19 @@ impl Process {
 		self.told("VmRSS:")
 	}
 
+	/// Memory of its own that the system lets the process take, in bytes; `None` without a limit.
+	///
+	/// # Errors
+	/// As [`Self::peak_memory`].
+	pub fn memory_limit(&self) -> Result<Option<u64>, Error> {
+		let path = PathBuf::from(format!("/proc/{}/limits", self.id()));
+		let limits = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
+		let line = limits.lines().find_map(|line| line.strip_prefix("Max data size"));
+		let soft = line.and_then(|line| line.split_whitespace().next());
+		let soft = soft.ok_or_else(|| Error::Setup(format!("{} does not tell the limit of data", path.display())))?;
+		Ok(soft.parse().ok())
+	}
+
 	fn told(&self, field: &str) -> Result<u64, Error> {
 		let path = PathBuf::from(format!("/proc/{}/status", self.id()));
 		let status = std::fs::read_to_string(&path).map_err(Error::file(&path))?;

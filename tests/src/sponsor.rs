@@ -13,11 +13,12 @@ use neuroshard_data::{
 };
 use neuroshard_graph::ParamLayout;
 use neuroshard_inference::import;
-use neuroshard_support::hardware;
+use neuroshard_support::{hardware, memory::available_memory};
 use neuroshard_training::{
 	checkpoint::{Checkpoint, Header},
 	engine::Engine,
 	export::export,
+	files::{steps_bytes, FileEngine, FiledCheckpoint},
 	round::validation_loss,
 };
 use neuroshard_types::{
@@ -97,7 +98,28 @@ impl Prepared {
 		participants: RangeInclusive<u32>,
 	) -> Result<Self, Error> {
 		let folder = layout.folder().join("dataset");
-		let work = move || prepare(preset, (&text, tokens), folder, participants);
+		let work = move || measured(preset, preset.configs(), dataset_of(preset, (&text, tokens), folder)?, participants, None);
+		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
+	}
+
+	/// As [`Self::new`], of another model than the preset's, which is trained like this and may be larger than memory.
+	///
+	/// # Errors
+	/// As [`Self::new`].
+	pub async fn of_model(
+		layout: &Layout,
+		preset: Preset,
+		text: Text,
+		configs: (ModelConfig, TrainConfig),
+		participants: RangeInclusive<u32>,
+	) -> Result<Self, Error> {
+		let (folder, scratch) = (layout.folder().join("dataset"), layout.folder().join("first"));
+		let work = move || {
+			let dataset = dataset_of(preset, (&text, Tokens::Bytes), folder)?;
+			let prepared = measured(preset, configs, dataset, participants, Some(&scratch))?;
+			std::fs::remove_dir_all(&scratch).map_err(Error::file(&scratch))?;
+			Ok(prepared)
+		};
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
@@ -106,7 +128,8 @@ impl Prepared {
 	/// # Errors
 	/// [`Error::Data`] if there is none, [`Error::TooLittleText`] if it is too small for so many participants.
 	pub async fn of_dataset(folder: PathBuf, preset: Preset, train: TrainConfig, participants: RangeInclusive<u32>) -> Result<Self, Error> {
-		let work = move || measured(preset, train, (folder.clone(), DatasetManifest::read(&folder)?), participants);
+		let configs = (preset.configs().0, train);
+		let work = move || measured(preset, configs, (folder.clone(), DatasetManifest::read(&folder)?), participants, None);
 		tokio::task::spawn_blocking(work).await.map_err(|error| Error::Setup(error.to_string()))?
 	}
 
@@ -347,7 +370,8 @@ fn missing(what: &str) -> Error {
 	Error::Setup(format!("the chain did not tell the new {what}'s identifier"))
 }
 
-fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, participants: RangeInclusive<u32>) -> Result<Prepared, Error> {
+/// A dataset of `text`, in `folder`.
+fn dataset_of(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf) -> Result<(PathBuf, DatasetManifest), Error> {
 	let mut limits = preset.limits();
 	if let Tokens::Trained(_) = tokens {
 		// A token is several bytes, and a round takes as many of them.
@@ -362,17 +386,18 @@ fn prepare(preset: Preset, (text, tokens): (&Text, Tokens), folder: PathBuf, par
 		Tokens::Trained(vocab) => trained(&corpus, vocab, &folder.with_extension("tokenizer.json"))?,
 	};
 	let built = build(&corpus, &tokenizer, &preset.shards(), &folder)?.dataset;
-	measured(preset, preset.configs().1, (folder, built.manifest), participants)
+	Ok((folder, built.manifest))
 }
 
-/// What a run begins with that trains the preset's model on a dataset.
+/// What a run begins with that trains a model on a dataset. With a folder for what is in files meanwhile, no more than half of the free memory is taken.
 fn measured(
 	preset: Preset,
-	train: TrainConfig,
+	(model, train): (ModelConfig, TrainConfig),
 	(folder, manifest): (PathBuf, DatasetManifest),
 	participants: RangeInclusive<u32>,
+	scratch: Option<&Path>,
 ) -> Result<Prepared, Error> {
-	let model = ModelConfig { vocab: manifest.vocab, ..preset.configs().0 };
+	let model = ModelConfig { vocab: manifest.vocab, ..model };
 	let train = TrainConfig { masked: manifest.masked, ..train };
 	let windows = training_windows(&manifest.shape, train.seq_len);
 	let needed = u64::from(*participants.end()).saturating_mul(u64::from(train.inner_steps)).saturating_mul(u64::from(train.batch));
@@ -380,9 +405,16 @@ fn measured(
 		return Err(Error::TooLittleText { windows, needed });
 	}
 	let threads = hardware::threads(None);
-	let mut engine = Engine::new(&model, &train, threads)?;
-	let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
 	let loader = Loader::new(&folder, manifest.shape, manifest.width())?;
+	let (genesis, first_loss) = match scratch {
+		None => {
+			let mut engine = Engine::new(&model, &train, threads)?;
+			let genesis = Checkpoint::genesis(0, &model, &train, threads)?;
+			let loss = validation_loss(&mut engine, &genesis.params, &loader)?.get();
+			(genesis.header, loss)
+		}
+		Some(scratch) => in_files((&model, &train), threads, &loader, scratch)?,
+	};
 	Ok(Prepared {
 		manifest: manifest.on_chain()?,
 		preset,
@@ -390,14 +422,29 @@ fn measured(
 		patience: 1,
 		overlaps: false,
 		participants,
-		genesis_root: genesis.header.root(),
+		genesis_root: genesis.root(),
 		start: RunStart::Seed,
 		offered: None,
-		first_loss: validation_loss(&mut engine, &genesis.params, &loader)?.get(),
+		first_loss,
 		train,
 		unigram_entropy: manifest.unigram_entropy,
 		folder,
 	})
+}
+
+/// The first checkpoint of a run and its held-out loss, computed in half of the free memory and in files in `scratch`.
+fn in_files((model, train): (&ModelConfig, &TrainConfig), threads: usize, loader: &Loader, scratch: &Path) -> Result<(Header, f32), Error> {
+	let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
+	let genesis = FiledCheckpoint::genesis(&scratch.join("checkpoint"), 0, model, train, threads).map_err(|error| failed(&error))?;
+	let memory = steps_bytes(available_memory().unwrap_or(1 << 32) / 2, 0);
+	let mut engine = FileEngine::new(model, train, threads, memory, &scratch.join("engine")).map_err(|error| failed(&error))?;
+	let windows = loader.validation_windows(train.validation_sequences, train.seq_len)?;
+	let read = |sequence: u32, tokens: &mut [u32]| {
+		let window = usize::try_from(sequence).ok().and_then(|sequence| windows.get(sequence).copied());
+		loader.read(window.ok_or_else(|| DataError::Invalid(format!("there is no held-out sequence {sequence}")))?, tokens)
+	};
+	let loss = engine.validation_loss(&genesis.params, read).map_err(|error| failed(&error))?;
+	Ok((genesis.header, loss))
 }
 
 /// A tokenizer of the text, in a file at `path`.

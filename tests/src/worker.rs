@@ -114,6 +114,13 @@ impl WorkerNode {
 		self
 	}
 
+	/// Holds it to so many bytes of memory, rounded down to a MiB.
+	pub(crate) fn with_memory(mut self, bytes: u64) -> Self {
+		let mebibytes = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+		self.options.extend(["--max-memory".to_owned(), (f64::from(mebibytes) / 1024.0).to_string()]);
+		self
+	}
+
 	/// Has it attest its dataset on chain, from its next start on.
 	pub fn attest(&mut self) {
 		self.options.push("--attest".into());

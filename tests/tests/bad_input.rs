@@ -152,3 +152,24 @@ async fn a_field_of_a_run_file_that_cannot_be_is_named() {
 	let words = complaint(worker(base.path(), ["train", "create-run", "--file", &file, "--dataset", "0"])).await;
 	assert!(words.contains("model.heads is 5"), "{words}");
 }
+
+#[tokio::test]
+async fn a_limit_of_memory_that_the_process_itself_outgrows_is_refused_with_what_it_takes() {
+	let base = tempfile::tempdir().unwrap();
+	with_keys(base.path()).await;
+	let words = complaint(worker(base.path(), ["key", "show", "--max-memory", "0.001"])).await;
+	assert!(words.contains("--max-memory") && words.contains("MiB of memory before it has begun"), "{words}");
+	let words = complaint(worker(base.path(), ["key", "show", "--max-memory", "much"])).await;
+	assert!(words.contains("name GiB"), "{words}");
+	Ended::output_of(worker(base.path(), ["key", "show", "--max-memory", "1"])).await.unwrap();
+}
+
+/// The last resort, where nobody has asked before what is free: the system refuses the process the memory.
+#[tokio::test]
+async fn a_process_that_takes_more_memory_than_its_limit_is_ended() {
+	let base = tempfile::tempdir().unwrap();
+	// Its parameters and momentum alone are 105 MiB.
+	let bench = ["bench", "--preset", "large", "--threads", "1", "--max-memory", "0.1"];
+	let ended = Ended::of(worker(base.path(), bench)).await.unwrap();
+	assert!(!ended.success && ended.error.contains("memory allocation of"), "{}{}", ended.output, ended.error);
+}

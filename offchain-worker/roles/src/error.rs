@@ -133,8 +133,16 @@ pub enum WorkerError {
 		source: CheckpointError,
 	},
 	/// The machine has less memory than something takes.
-	#[error("at least {} MiB of memory are needed, and {} MiB are available: use a machine with more, or take part in a smaller run (--run ID)", mebibytes(*needed), available >> 20)]
+	#[error("at least {} MiB of memory are needed, and {} MiB are available: use a machine with more, hold a place together with others (`neuroshard-worker quorum`), or take part in a smaller run (--run ID)", mebibytes(*needed), available >> 20)]
 	TooLittleMemory {
+		/// Bytes that it takes.
+		needed: u64,
+		/// Bytes that are available.
+		available: u64,
+	},
+	/// The machine has less memory than this account's part of a model takes.
+	#[error("this account's part of the model takes {} MiB of memory, and {} MiB are available: use a machine with more, or have the leader propose smaller parts (`neuroshard-worker quorum form`)", mebibytes(*needed), available >> 20)]
+	TooLargePart {
 		/// Bytes that it takes.
 		needed: u64,
 		/// Bytes that are available.

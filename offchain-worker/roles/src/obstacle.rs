@@ -164,7 +164,8 @@ impl fmt::Display for Obstacle {
 			),
 			Self::LargeForAudits { run, needed, available } => write!(
 				formatter,
-				"is drawn for no audits: running a round of run {run} again takes {} MiB of memory, and {} MiB are available",
+				"is drawn for no audits: running a round of run {run} again takes {} MiB of memory, and {} MiB are available; \
+				with --audit-in-files it is done in files",
 				needed.div_ceil(1 << 20),
 				available >> 20
 			),

@@ -43,6 +43,8 @@ pub struct Options {
 	pub conduct: Arc<dyn Conduct>,
 	/// Share of the others' work that is checked, from 0 to 1. With any at all, checkpoints that others attested are checked too.
 	pub check: f64,
+	/// True if this account is to be drawn for audits that there is no memory for, which are done in files.
+	pub audit_in_files: bool,
 }
 
 /// Parts that a worker works with.

@@ -62,7 +62,8 @@ impl Worker {
 				pace.note_cpu(gflops.into());
 			}
 		}
-		let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone());
+		let auditor =
+			Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), options.audit_in_files);
 		let answers = Answers::new(answers::Parts {
 			base: &base,
 			client: client.clone(),

@@ -35,7 +35,7 @@ pub(super) struct Doctor {
 	#[arg(long, default_value_t = 4600)]
 	port: u16,
 	/// Most disk that checkpoints, deltas and shards of the worker may take, in GiB.
-	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::gib)]
 	max_disk: u64,
 }
 

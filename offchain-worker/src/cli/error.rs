@@ -18,6 +18,7 @@ use neuroshard_provider::{paid::BusinessError, ServeError};
 use neuroshard_ring::{accounts::Unfit, start::RingError};
 use neuroshard_roles::{arithmetic::Fault, status::metrics::MetricsError, JournalError, WorkerError};
 use neuroshard_store::StoreError;
+use neuroshard_support::memory::LimitError;
 use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, export::ExportError, replay::ReplayError};
 use neuroshard_types::{AccountId, RunId};
 use std::path::PathBuf;
@@ -39,6 +40,9 @@ pub enum CliError {
 		/// What the system said.
 		source: std::io::Error,
 	},
+	/// The limit of memory cannot be set.
+	#[error("--max-memory: {0}")]
+	Memory(#[from] LimitError),
 	/// Another worker uses the folder.
 	#[error("a worker is running in {path} already: stop it first, or use another folder with --base-path")]
 	AlreadyRunning {

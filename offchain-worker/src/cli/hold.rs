@@ -17,7 +17,7 @@ use neuroshard_ring::{
 	},
 	lend::{lend, Lent},
 };
-use neuroshard_support::hardware;
+use neuroshard_support::{hardware, memory::available_memory};
 use neuroshard_types::RunId;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -76,7 +76,7 @@ impl Hold {
 		let computes = local::Computes::new(self.device.device()?, threads)?;
 		let (card, source) = local::card(&base, which, &computes)?;
 		let memory = self.memory.map(|mebibytes| u64::from(mebibytes) << 20);
-		let memory = memory.or_else(|| hardware::available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
+		let memory = memory.or_else(|| available_memory().map(|free| free / 2)).unwrap_or(1 << 30);
 		let lent = match computes.device() {
 			Some(device) => Lent::measured(&source, &**device, memory.min(device.memory())),
 			None => Lent::measured(&source, computes.exec(), memory),

@@ -27,6 +27,7 @@ mod key;
 mod leave;
 mod local;
 mod machine;
+mod max_memory;
 mod model;
 mod money;
 mod offer;
@@ -92,6 +93,10 @@ pub struct Common {
 	/// /dev/fd/N.
 	#[arg(long, global = true, env = "NEUROSHARD_PASSPHRASE_FILE", value_name = "FILE")]
 	passphrase_file: Option<PathBuf>,
+	/// Most memory of its own that this process may take, in GiB, to which the system holds it: what does not fit is not begun, or is done in files. Without
+	/// it, what the machine, control groups and `ulimit` leave.
+	#[arg(long, global = true, env = "NEUROSHARD_MAX_MEMORY", value_name = "GIB", value_parser = parse::gib)]
+	max_memory: Option<u64>,
 }
 
 impl Common {
@@ -194,6 +199,7 @@ enum Command<C: Conducts> {
 /// Whatever the command ran into, in words for people.
 pub async fn run<C: Conducts>(cli: CliOf<C>) -> Result<u8, CliError> {
 	let CliOf { common, command } = cli;
+	common.max_memory.map_or(Ok(()), max_memory::hold_to)?;
 	match command {
 		Command::Key(command) => command.run(&common),
 		Command::Register(command) => command.run(&common).await,

@@ -100,8 +100,8 @@ pub(super) fn audit(_: &str) -> Result<f64, String> {
 /// `--max-disk` where it is not given, in GiB.
 pub(super) const MAX_DISK: &str = "50";
 
-/// A size of disk in GiB, as bytes.
-pub(super) fn disk(text: &str) -> Result<u64, String> {
+/// A size in GiB, as bytes.
+pub(super) fn gib(text: &str) -> Result<u64, String> {
 	match text.parse::<f64>() {
 		// Exact below 2^53 bytes; whole bytes are all that is needed.
 		Ok(gib) if gib > 0.0 && gib <= 1e9 => Ok((gib * GIB) as u64),
@@ -174,9 +174,9 @@ mod tests {
 
 	#[test]
 	fn disk_limits_are_sizes() {
-		assert_eq!((disk("0.5"), disk(MAX_DISK)), (Ok(1 << 29), Ok(50 << 30)));
+		assert_eq!((gib("0.5"), gib(MAX_DISK)), (Ok(1 << 29), Ok(50 << 30)));
 		for wrong in ["0", "-1", "NaN", "inf", "1e10", "much"] {
-			assert!(disk(wrong).unwrap_err().contains("name GiB"), "{wrong}");
+			assert!(gib(wrong).unwrap_err().contains("name GiB"), "{wrong}");
 		}
 	}
 

@@ -6,7 +6,7 @@ use clap::Args;
 use neuroshard_chain_client::{training, ChainClient, Neuro};
 use neuroshard_graph::{ConfigError, ParamLayout};
 use neuroshard_roles::Needs;
-use neuroshard_support::{counted::counted, hardware};
+use neuroshard_support::{counted::counted, hardware, memory::available_memory};
 use neuroshard_training::{
 	engine::Engine,
 	need::{longest_round, DiskNeed, RoundLeaves},
@@ -43,7 +43,7 @@ pub(super) struct Plan {
 	#[arg(long, value_name = "ID")]
 	dataset: Option<DatasetId>,
 	/// Disk in GiB that each worker has for it: what the run takes is compared with that. The chain says how many rounds are kept.
-	#[arg(long, requires = "dataset", value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	#[arg(long, requires = "dataset", value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::gib)]
 	max_disk: u64,
 	/// Tokens a second that a worker trains on; without it, this machine is measured for some seconds.
 	#[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -131,7 +131,7 @@ impl Plan {
 		let config = file.config(self.dataset.unwrap_or_default(), &manifest, ANY_START, 1)?;
 		let refused = |error: ConfigError| CliError::Invalid(format!("the run file's model or train is refused: {error}"));
 		println!("{}", size(&config));
-		println!("{}", memory(&config, hardware::available_memory()).map_err(refused)?);
+		println!("{}", memory(&config, available_memory()).map_err(refused)?);
 		let traffic = Traffic::of(&config).map_err(refused)?;
 		println!("{}", self.disk(&config, chain.as_ref()).map_err(refused)?);
 		println!("{}", traffic.words(&config, self.line));
@@ -160,7 +160,7 @@ impl Plan {
 			return Ok(f64::from(speed) / train.tokens_per_step().max(1) as f64);
 		}
 		let needs = Needs::of(config).map_err(|error| error.to_string())?;
-		let memory = needs.participant(hardware::available_memory()).map_err(|error| error.to_string())?;
+		let memory = needs.participant(available_memory()).map_err(|error| error.to_string())?;
 		let engine = Engine::with_memory(model, train, hardware::threads(self.threads), memory).map_err(|error| error.to_string())?;
 		eprintln!("measuring training steps on this machine; --speed TOKENS says how fast workers are, and skips that");
 		steps_within(engine, MEASURED).map_err(|error| error.to_string())

@@ -5,7 +5,7 @@ use crate::history::{self, HistoryError, RunHistory, State};
 use clap::Args;
 use neuroshard_chain_client::{Block, BlockId, ChainClient};
 use neuroshard_data::{dataset, loader::Loader};
-use neuroshard_support::{counted::counted, hardware, printable::printable_line};
+use neuroshard_support::{counted::counted, hardware, memory::available_memory, printable::printable_line};
 use neuroshard_training::{
 	files::{replay_bytes, replay_run_in_files, steps_bytes, InFiles},
 	replay::{replay_run, Progress},
@@ -112,7 +112,7 @@ impl Replay {
 		};
 		let deltas = rounds.iter().map(|round| round.record.included.len()).max().unwrap_or_default();
 		let needed = replay_bytes(&config.model, &config.train, deltas).map_err(|error| CliError::Invalid(error.to_string()))?;
-		let Some(memory) = self.in_parts(needed, hardware::available_memory()) else {
+		let Some(memory) = self.in_parts(needed, available_memory()) else {
 			let replay = move || replay_run(run, &config, &rounds, &loader, store, on, tell);
 			return Ok(tokio::task::spawn_blocking(replay).await.map_err(broken)??.header.root());
 		};

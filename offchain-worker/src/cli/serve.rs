@@ -24,7 +24,7 @@ use neuroshard_ring::{
 	start::{self, Started},
 	Patience, RingView,
 };
-use neuroshard_support::{backoff::Backoff, hardware};
+use neuroshard_support::{backoff::Backoff, hardware, memory::available_memory};
 use neuroshard_types::{
 	inference::{self, CheckpointId, Class, Offer, Prices, Span},
 	provider::{ProviderView, Role},
@@ -371,7 +371,7 @@ impl<C: Conducts> Serve<C> {
 		let layout = ParamLayout::new(&model).map_err(|error| CliError::Invalid(format!("the model of run {run} is refused: {error}")))?;
 		let in_use = kept.transcript_store.keep_checkpoint(&checkpoint, &layout, threads)?;
 		drop(checkpoint);
-		kept.accounts.answer_up_to(longest(&config, hardware::available_memory())?);
+		kept.accounts.answer_up_to(longest(&config, available_memory())?);
 		warn_poor(&now, &config, &kept.signs).await?;
 		let layers =
 			u16::try_from(model.layers).map_err(|_| CliError::Invalid("the model has more layers than an offer can name".into()))?;

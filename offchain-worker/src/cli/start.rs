@@ -75,7 +75,7 @@ pub(super) struct Run<C: Conducts> {
 	#[arg(long, value_name = "URL", value_delimiter = ',')]
 	mirror: Vec<String>,
 	/// Most disk that checkpoints, deltas and shards may take, in GiB.
-	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::gib)]
 	max_disk: u64,
 	/// Compute threads; all of the machine's if not given.
 	#[arg(long, value_parser = parse::threads)]
@@ -111,6 +111,10 @@ pub(super) struct Run<C: Conducts> {
 	/// played in any case.
 	#[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse::share)]
 	check: f64,
+	/// Be drawn for audits also where running a round again takes more memory than is free: it is done in files then, which takes longer. If somebody disputes
+	/// what this account reports, the defence takes that memory all the same.
+	#[arg(long)]
+	audit_in_files: bool,
 	#[arg(long = "audit", hide = true, value_name = "SHARE", value_parser = parse::audit)]
 	_audit: Option<f64>,
 	/// Leave earnings below this on chain: a claim costs a fee.
@@ -188,6 +192,7 @@ impl<C: Conducts> Run<C> {
 			claim_from: self.claim_from.0,
 			conduct: C::of_run(self.conduct, who.clone()),
 			check: self.check,
+			audit_in_files: self.audit_in_files,
 		};
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
 		let worker = Worker::new(parts, options)?;

@@ -96,7 +96,7 @@ pub(super) struct CreateRun {
 	#[arg(long)]
 	min_participants: Option<u32>,
 	/// Disk in GiB that each worker has for it: what the run takes is compared with that.
-	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::gib)]
 	max_disk: u64,
 	/// Approve it, once its block is final, with the sudo key of a development network.
 	#[arg(long)]

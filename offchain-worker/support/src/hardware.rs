@@ -1,5 +1,6 @@
 //! Measurement of this machine's performance.
 
+use crate::memory::available_memory;
 use neuroshard_compute::exec::{Decoding, DeviceError, Exec};
 use neuroshard_graph::graph::Product;
 use neuroshard_kernels::shape::{MatDims, Start};
@@ -64,39 +65,9 @@ fn processor_time_in(stat: &str) -> Option<Duration> {
 	Some(Duration::from_millis(ticks()?.saturating_add(ticks()?).saturating_mul(TICK_MS)))
 }
 
-/// Memory that processes may still take, MiB; 0 where the system does not say.
+/// Memory that this process may still take, MiB; 0 where the system does not say.
 fn memory_mib() -> u32 {
 	u32::try_from(available_memory().unwrap_or(0) >> 20).unwrap_or(u32::MAX)
-}
-
-/// Bytes of memory that this process may still take: what the machine has available, and no more than the control groups that the process is in
-/// leave of it, as in a container or a service with a limit. `None` where the system does not say.
-pub fn available_memory() -> Option<u64> {
-	let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-	let machine = available_bytes(&read("/proc/meminfo"));
-	let group = left_by_groups(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
-	machine.into_iter().chain(group).min()
-}
-
-/// In the format of `/proc/meminfo`.
-fn available_bytes(meminfo: &str) -> Option<u64> {
-	let kib = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-	kib?.checked_mul(1024)
-}
-
-/// Returns the bytes of memory that the strictest of the control groups (version 2, below `root`) leaves whose innermost one `membership` names in
-/// the format of `/proc/self/cgroup`. Files that are held in memory and not in use make room when it is needed. `None` without a limit.
-fn left_by_groups(root: &Path, membership: &str) -> Option<u64> {
-	let innermost = root.join(membership.lines().find_map(|line| line.strip_prefix("0::/"))?);
-	let left = |folder: &Path| {
-		let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-		let limit: u64 = read("memory.max")?.trim().parse().ok()?;
-		let used: u64 = read("memory.current")?.trim().parse().ok()?;
-		let stat = read("memory.stat").unwrap_or_default();
-		let unused = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.trim().parse::<u64>().ok());
-		Some(limit.saturating_sub(used.saturating_sub(unused.unwrap_or(0))))
-	};
-	innermost.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(left).min()
 }
 
 /// Name and speed in KiB/s of the network link that leads to other networks; `None` where the system does not say, as most
@@ -148,34 +119,6 @@ mod tests {
 		let profile = measure(&Exec::new(1).unwrap(), 1024);
 		assert!(profile.gflops >= 1 && profile.memory_mib >= 1);
 		assert_eq!(profile.bandwidth_kib_s, 1024);
-	}
-
-	#[test]
-	fn available_memory_is_what_the_machine_says() {
-		assert_eq!(available_bytes("MemTotal:       99 kB\nMemAvailable:   2097152 kB\n"), Some(2 << 30));
-		assert_eq!(available_bytes("nothing"), None);
-	}
-
-	#[test]
-	fn a_control_group_leaves_its_limit_without_what_is_in_use_and_the_strictest_one_counts() {
-		let root = tempfile::tempdir().unwrap();
-		let service = root.path().join("system.slice/worker.service");
-		std::fs::create_dir_all(&service).unwrap();
-		let membership = "0::/system.slice/worker.service\n";
-		assert_eq!(left_by_groups(root.path(), membership), None);
-		let write = |folder: &Path, max: &str, current: &str| {
-			std::fs::write(folder.join("memory.max"), max).unwrap();
-			std::fs::write(folder.join("memory.current"), current).unwrap();
-		};
-		write(&service, "max\n", "700\n");
-		assert_eq!(left_by_groups(root.path(), membership), None, "there is no limit");
-		write(&service, "1000\n", "700\n");
-		assert_eq!(left_by_groups(root.path(), membership), Some(300));
-		std::fs::write(service.join("memory.stat"), "anon 500\ninactive_file 200\n").unwrap();
-		assert_eq!(left_by_groups(root.path(), membership), Some(500));
-		write(service.parent().unwrap(), "900\n", "1000\n");
-		assert_eq!(left_by_groups(root.path(), membership), Some(0), "the group around it is full");
-		assert_eq!(left_by_groups(root.path(), "1:memory:/old\n"), None);
 	}
 
 	#[test]

@@ -1,5 +1,5 @@
 //! Small things that all parts of the worker use: backoff, work that blocks, connections to web servers, files of JSON, words for numbers of things, text
-//! for terminals, and the machine's hardware.
+//! for terminals, the machine's hardware, and the memory of the process.
 
 pub mod backoff;
 pub mod blocking;
@@ -8,4 +8,5 @@ pub mod frames;
 pub mod hardware;
 pub mod https;
 pub mod json_file;
+pub mod memory;
 pub mod printable;

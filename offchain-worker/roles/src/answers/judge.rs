@@ -18,7 +18,7 @@ use neuroshard_disputes::{
 };
 use neuroshard_graph::ParamLayout;
 use neuroshard_inference::receipt::Transcript;
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::checkpoint::Checkpoint;
 use neuroshard_types::{
 	answer_audit::AnswerId,

@@ -3,7 +3,7 @@
 use super::Auditor;
 use crate::{memory::Needs, pace::MEASURED_BLOCKS, WorkerError};
 use neuroshard_chain_client::{ChainAt, ChainError};
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView},
 	provider::{ProviderView, Role},
@@ -160,7 +160,7 @@ impl Auditor {
 				let longest = efforts.longest.into_iter().chain([Longest { run, takes_ms, has_ms }]);
 				efforts.longest = longest.max_by_key(|audit| audit.takes_ms);
 			}
-			if can_be_drawn && rules.seal_time.is_some() {
+			if can_be_drawn && rules.seal_time.is_some() && !self.in_files {
 				efforts.too_large = efforts.too_large.or_else(|| too_large(run, config));
 			}
 		}

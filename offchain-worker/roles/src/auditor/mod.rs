@@ -15,7 +15,7 @@ use super::{
 	samples::Samples,
 	WorkerError,
 };
-use crate::status::Reporter;
+use crate::{obstacle::Obstacle, status::Reporter};
 use look::{Rules, Seen};
 use neuroshard_chain_client::{next_block, BlockId, ChainClient, ChainError, Heads, Submitter};
 use neuroshard_disputes::cases::{ledger::verdict, reports::Note};
@@ -25,7 +25,12 @@ use neuroshard_types::{
 	AccountId, Balance, BlockNumber, RoundIndex, RunId, H256,
 };
 use place::Place;
-use std::{collections::BTreeSet, path::PathBuf, time::Instant};
+use std::{
+	collections::BTreeSet,
+	mem::{discriminant, Discriminant},
+	path::PathBuf,
+	time::Instant,
+};
 use step::{answer, is_last_call, is_open, Standing, Step};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -46,20 +51,30 @@ pub(super) struct Auditor {
 	reserves: Reserves,
 	rules: Option<Rules>,
 	place: Place,
+	/// Whether audits that there is no memory for are done in files.
+	in_files: bool,
 	/// Steps that the chain refused, and the first block in which each is tried again.
 	refused: Vec<(Step, BlockNumber)>,
 	/// Challenges that are in blocks which are not final yet.
 	made: Vec<(Step, BlockId)>,
 	/// The refusal that was said last.
 	told: Told,
-	/// Obstacle that keeps this account from being drawn, as it was said last.
-	waiting: Option<String>,
+	/// Kind of the obstacle that keeps this account from being drawn.
+	waiting: Option<Discriminant<Obstacle>>,
 	/// Audited rounds whose reports are on chain, as it was seen last; `None` before the first look.
 	reported: Option<BTreeSet<(RunId, RoundIndex)>>,
 }
 
 impl Auditor {
-	pub(super) fn new(base: PathBuf, client: ChainClient, submitter: Submitter, reporter: Reporter, samples: Samples) -> Self {
+	/// One that is drawn also for audits that there is no memory for if they are to be done `in_files`.
+	pub(super) fn new(
+		base: PathBuf,
+		client: ChainClient,
+		submitter: Submitter,
+		reporter: Reporter,
+		samples: Samples,
+		in_files: bool,
+	) -> Self {
 		let me = submitter.who().clone();
 		Self {
 			base,
@@ -71,6 +86,7 @@ impl Auditor {
 			reserves: Reserves::default(),
 			rules: None,
 			place: Place::default(),
+			in_files,
 			refused: Vec::new(),
 			made: Vec::new(),
 			told: Told::default(),
@@ -146,8 +162,10 @@ impl Auditor {
 		let reported = seen.audits.iter().filter(|audit| audit.report.is_some());
 		let fresh = reported.clone().filter(|audit| self.reported.as_ref().is_some_and(|known| !known.contains(&(audit.run, audit.round))));
 		let fresh: Vec<_> = fresh.collect();
-		let waiting = self.standing(seen).and_then(|standing| standing.obstacle()).map(|obstacle| obstacle.to_string());
-		if let Some(words) = waiting.as_ref().filter(|words| self.waiting.as_ref() != Some(words)) {
+		let obstacle = self.standing(seen).and_then(|standing| standing.obstacle());
+		// What is free changes with every look: the same obstacle is said once.
+		let (kind, waiting) = (obstacle.as_ref().map(discriminant), obstacle.map(|obstacle| obstacle.to_string()));
+		if let Some(words) = waiting.as_ref().filter(|_| self.waiting != kind) {
 			tracing::warn!("{words}");
 		}
 		self.reporter.update(|status| {
@@ -168,7 +186,7 @@ impl Auditor {
 		for audit in fresh {
 			tracing::info!(round = audit.round, subject = %audit.subject, report = ?audit.report, "reported in an audit");
 		}
-		self.waiting = waiting;
+		self.waiting = kind;
 		self.reported = Some(reported.map(|audit| (audit.run, audit.round)).collect());
 	}
 

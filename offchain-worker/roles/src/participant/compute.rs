@@ -3,7 +3,7 @@
 use crate::{actor::guarded::panicked, content::Content, memory::Needs, participant::decide::task::Drawn, WorkerError};
 use neuroshard_compute::exec::StepMemory;
 use neuroshard_store::Store;
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::{
 	checkpoint::Checkpoint,
 	engine::{Device, Engine, EngineError},

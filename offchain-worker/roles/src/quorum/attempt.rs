@@ -6,9 +6,11 @@ use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_compute::exec::Exec;
 use neuroshard_data::loader::{Assignment, Loader};
 use neuroshard_quorum::{
+	held_bytes,
 	links::{carry, meet, Meeting},
 	AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Slip, Sources,
 };
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::priority::lower_thread_priority;
 use neuroshard_types::{
 	quorum::{QuorumClaim, Span},
@@ -137,8 +139,18 @@ fn is_of_others(error: &SeatError) -> bool {
 }
 
 fn made(place: Place, leader: usize, signer: Keyed, open: Open, threads: usize) -> Result<Seat<Keyed>, WorkerError> {
-	let sources = open(threads)?;
-	Ok(Seat::new(place, leader, signer, Arc::new(Exec::new(threads)?), sources)?)
+	let exec = Arc::new(Exec::new(threads)?);
+	fits(&place, exec.clone(), available_memory())?;
+	Ok(Seat::new(place, leader, signer, exec, open(threads)?)?)
+}
+
+/// Whether a member's part fits into `available` bytes, if these are known: what does not would end the whole process.
+fn fits(place: &Place, exec: Arc<Exec>, available: Option<u64>) -> Result<(), WorkerError> {
+	let needed = held_bytes(place, exec).map_err(SeatError::from)?;
+	match available {
+		Some(available) if available < needed => Err(WorkerError::TooLargePart { needed, available }),
+		_ => Ok(()),
+	}
 }
 
 fn train(

@@ -19,7 +19,7 @@ use neuroshard_disputes::cases::case::{Case, CaseError, SourceError};
 use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_network::PeerAddress;
 use neuroshard_store::{ContentDescriptor, Store};
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::{
 	checkpoint::{decode_sent, CheckpointError},
 	kept::{self, OwnRound},

@@ -44,7 +44,7 @@ pub(in crate::cli) struct Work<C: Conducts> {
 	#[arg(long, value_name = "URL", value_delimiter = ',')]
 	mirror: Vec<String>,
 	/// Most disk that checkpoints and shards may take, in GiB.
-	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::disk)]
+	#[arg(long, value_name = "GIB", default_value = parse::MAX_DISK, value_parser = parse::gib)]
 	max_disk: u64,
 	/// Compute threads; all of the machine's if not given.
 	#[arg(long, value_parser = parse::threads)]

@@ -8,7 +8,7 @@ use crate::WorkerError;
 use codec::Encode;
 use neuroshard_chain_client::ChainAt;
 use neuroshard_graph::merkle::blake2_256;
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::{checkpoint::CheckpointError, engine::EngineError, outer::OuterError, round::TrainError};
 use neuroshard_types::{
 	run::{RunStatus, RunView},

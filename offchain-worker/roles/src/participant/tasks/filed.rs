@@ -14,7 +14,7 @@ use neuroshard_compute::{
 };
 use neuroshard_data::DataError;
 use neuroshard_store::StoreError;
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::files::{steps_bytes, FileEngine, FileJobError, FiledCheckpoint, FilesError};
 use neuroshard_types::{
 	dispute::OuterJob,

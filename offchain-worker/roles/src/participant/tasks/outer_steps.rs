@@ -8,7 +8,7 @@ use crate::{
 	participant::decide::view::NextCheckpoint,
 	WorkerError,
 };
-use neuroshard_support::hardware::available_memory;
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::{
 	checkpoint::decode_delta,
 	engine::EngineError,

@@ -185,3 +185,16 @@ async fn whoever_is_not_named_in_the_file_is_named_and_who_waits_in_vain_can_be_
 	let config = crate::participant::decide::plan::tests::training().0.run.unwrap().view.config;
 	assert!(Attempt::place(&config, &outside, &account(2)).is_none());
 }
+
+#[test]
+fn a_part_that_takes_more_memory_than_is_left_is_refused_with_what_it_takes() {
+	let setting = Setting::new();
+	let place = setting.attempt(0, "member-0", silent()).place;
+	let exec = Arc::new(Exec::new(1).unwrap());
+	let needed = held_bytes(&place, exec.clone()).unwrap();
+	fits(&place, exec.clone(), Some(needed)).unwrap();
+	fits(&place, exec.clone(), None).unwrap();
+	let refused = fits(&place, exec, Some(needed - 1)).unwrap_err();
+	assert!(matches!(refused, WorkerError::TooLargePart { needed: told, available } if told == needed && available == needed - 1));
+	assert!(refused.to_string().contains("quorum form"), "{refused}");
+}
