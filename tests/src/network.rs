@@ -11,11 +11,13 @@ use neuroshard_chain_client::{balances, keys::Account, BlockId, Call, ChainClien
 use neuroshard_types::{AccountId, Balance, RoundIndex, RunId, NEURO};
 use std::{
 	collections::BTreeSet,
+	ops::Range,
 	path::{Path, PathBuf},
 	process::Command,
 	time::Duration,
 };
 use subxt_signer::sr25519::Keypair;
+use tokio::task::JoinSet;
 
 /// The validators' names.
 const VALIDATORS: [&str; 2] = ["alice", "bob"];
@@ -326,25 +328,47 @@ impl Network {
 	/// # Errors
 	/// As [`Self::add_workers`]; [`Error::File`] if the file with the members cannot be written.
 	pub async fn add_quorum(&mut self, run: RunId, units: &[u32], dataset: Option<&Path>, threads: usize) -> Result<(), Error> {
-		self.add_members(run, units, dataset, threads, |_, worker| worker).await
+		let first = self.workers.len();
+		let quorum = self.create_quorum(run, units, dataset, threads)?;
+		self.register(first).await?;
+		agree(&self.workers, run, &[quorum]).await?;
+		self.workers.get_mut(first..).unwrap_or_default().iter_mut().try_for_each(WorkerNode::start)
 	}
 
-	/// Adds the members of a quorum, of which each becomes what `made` makes of it.
-	async fn add_members(
+	/// As [`Self::add_quorum`], of a quorum for each of these cheats, whose second member cheats in a round.
+	///
+	/// # Errors
+	/// As [`Self::add_quorum`], and [`Error::NotBuilt`] without a worker that can cheat.
+	pub async fn add_false_quorums(
 		&mut self,
 		run: RunId,
 		units: &[u32],
+		cheats: &[(Cheat, RoundIndex)],
 		dataset: Option<&Path>,
-		threads: usize,
-		made: impl Fn(usize, WorkerNode) -> WorkerNode,
 	) -> Result<(), Error> {
+		let (first, binary) = (self.workers.len(), self.binaries.cheat()?);
+		let mut quorums = Vec::new();
+		for &(cheat, round) in cheats {
+			let quorum = self.create_quorum(run, units, dataset, 1)?;
+			let cheater = self.workers.get_mut(quorum.members.start.saturating_add(1)..quorum.members.end).and_then(<[_]>::first_mut);
+			let cheater = cheater.ok_or_else(|| Error::Setup("a quorum of one has nobody who cheats it".into()))?;
+			cheater.become_cheat(&binary, ["--cheat", cheat.name(), "--cheat-round", &round.to_string()]);
+			self.cheaters.push(Cheater { cheat, round, again: false, account: cheater.account().id() });
+			quorums.push(quorum);
+		}
+		self.register(first).await?;
+		agree(&self.workers, run, &quorums).await?;
+		self.workers.get_mut(first..).unwrap_or_default().iter_mut().try_for_each(WorkerNode::start)
+	}
+
+	/// Makes folders and keys of the members of a quorum, and the file that names them.
+	fn create_quorum(&mut self, run: RunId, units: &[u32], dataset: Option<&Path>, threads: usize) -> Result<Quorum, Error> {
 		let first = self.workers.len();
 		let file = self.layout.folder.join(format!("quorum-{first}.json"));
-		let (path, id) = (file.display().to_string(), run.to_string());
-		let (mut members, mut leader) = (Vec::new(), None::<String>);
-		for (number, units) in units.iter().enumerate() {
+		let (path, mut members, mut leader) = (file.display().to_string(), Vec::new(), None::<String>);
+		for units in units {
 			let listen = format!("/ip4/127.0.0.1/udp/{}/quic-v1", self.layout.ports.take()?);
-			let worker = made(number, self.create_worker(dataset, threads)?);
+			let worker = self.create_worker(dataset, threads)?;
 			let account = worker.account().id().to_string();
 			members.push(serde_json::json!({ "account": account, "units": units, "address": format!("{listen}/p2p/{}", worker.peer()) }));
 			let mut worker = match &leader {
@@ -356,39 +380,7 @@ impl Network {
 			self.workers.push(worker);
 		}
 		std::fs::write(&file, serde_json::Value::from(members).to_string()).map_err(Error::file(&file))?;
-		self.register(first).await?;
-		let new = self.workers.get_mut(first..).unwrap_or_default();
-		if let (Some((leading, others)), Some(leader)) = (new.split_first(), &leader) {
-			Ended::output_of(leading.command(["quorum", "form", "--run", &id, "--members", &path])).await?;
-			for other in others {
-				Ended::output_of(other.command(["quorum", "agree", "--run", &id, "--leader", leader])).await?;
-			}
-		}
-		new.iter_mut().try_for_each(WorkerNode::start)
-	}
-
-	/// As [`Self::add_quorum`], whose member number `member` cheats in a round.
-	///
-	/// # Errors
-	/// As [`Self::add_quorum`], and [`Error::NotBuilt`] without a worker that can cheat.
-	pub async fn add_false_quorum(
-		&mut self,
-		run: RunId,
-		units: &[u32],
-		(member, cheat, round): (usize, Cheat, RoundIndex),
-		dataset: Option<&Path>,
-	) -> Result<(), Error> {
-		let binary = self.binaries.cheat()?;
-		let cheats = |number: usize, worker: WorkerNode| match number == member {
-			true => worker.with_binary(&binary).with_options(["--cheat", cheat.name(), "--cheat-round", &round.to_string()]),
-			false => worker,
-		};
-		let first = self.workers.len();
-		self.add_members(run, units, dataset, 1, cheats).await?;
-		let account = self.workers.get(first.saturating_add(member)).map(WorkerNode::provider);
-		let account = account.ok_or_else(|| Error::Setup(format!("the quorum has no member {member}")))?;
-		self.cheaters.push(Cheater { cheat, round, again: false, account });
-		Ok(())
+		Ok(Quorum { file: path, members: first..self.workers.len() })
 	}
 
 	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.
@@ -500,6 +492,35 @@ impl Network {
 	pub async fn stop_workers(&mut self) {
 		stop_all(self.workers.iter_mut().filter_map(|worker| worker.process().take()).collect()).await;
 	}
+}
+
+/// Workers that are to hold a place together.
+struct Quorum {
+	/// File with the members.
+	file: String,
+	/// Their numbers in the network; the first one leads.
+	members: Range<usize>,
+}
+
+/// Has leaders propose these quorums of `run`, all at a time, and then all others agree.
+async fn agree(workers: &[WorkerNode], run: RunId, quorums: &[Quorum]) -> Result<(), Error> {
+	let (id, mut proposals, mut consents) = (run.to_string(), JoinSet::new(), Vec::new());
+	for Quorum { file, members } in quorums {
+		let Some((leading, others)) = workers.get(members.clone()).and_then(<[_]>::split_first) else { continue };
+		proposals.spawn(Ended::output_of(leading.command(["quorum", "form", "--run", &id, "--members", file])));
+		let leader = leading.account().id().to_string();
+		consents.extend(others.iter().map(|other| other.command(["quorum", "agree", "--run", &id, "--leader", &leader])));
+	}
+	all(proposals).await?;
+	all(consents.into_iter().map(Ended::output_of).collect()).await
+}
+
+/// Waits until all of these have ended well.
+async fn all(mut commands: JoinSet<Result<String, Error>>) -> Result<(), Error> {
+	while let Some(ended) = commands.join_next().await {
+		ended.map_err(|error| Error::Setup(error.to_string()))??;
+	}
+	Ok(())
 }
 
 /// What a worker bonds, in NEURO.

@@ -108,6 +108,12 @@ impl WorkerNode {
 		self
 	}
 
+	/// Has it run the binary of cheaters, with options that it has.
+	pub(crate) fn become_cheat<'a>(&mut self, binary: &Path, options: impl IntoIterator<Item = &'a str>) {
+		self.binary = binary.to_path_buf();
+		self.options.extend(options.into_iter().map(str::to_owned));
+	}
+
 	/// Gives `run` further options.
 	pub(crate) fn with_options<'a>(mut self, options: impl IntoIterator<Item = &'a str>) -> Self {
 		self.options.extend(options.into_iter().map(str::to_owned));

@@ -55,10 +55,8 @@ impl Scenario {
 		let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
 		let training = Training::sponsor(&network, prepared, None).await.unwrap();
 		network.add_checking_workers(&[training.run], 1, Some(&training.dataset), 1).await.unwrap();
-		for (cheat, _) in LIES {
-			let (units, dataset) = ([2, training.model.layers], Some(training.dataset.as_path()));
-			network.add_false_quorum(training.run, &units, (1, cheat, 0), dataset).await.unwrap();
-		}
+		let cheats = LIES.map(|(cheat, _)| (cheat, 0));
+		network.add_false_quorums(training.run, &[2, training.model.layers], &cheats, Some(&training.dataset)).await.unwrap();
 		Self { network, training }
 	}
 }

@@ -90,7 +90,8 @@ pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: Cancella
 	let MemberOptions { run, leader, mut ways, dataset, threads, conduct } = options;
 	let submitter = Submitter::spawn_for(client.clone(), keys.account.clone(), owner.clone());
 	let samples = Samples::open(&base);
-	let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone());
+	// Who holds a part of a model may have no memory for all of it.
+	let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), true);
 	let (content, dataset) = (Content::new(store, net, &base, dataset), Arc::<Mutex<Cached>>::default());
 	let verifier = Verifier::new(verifier::Parts {
 		base: &base,
