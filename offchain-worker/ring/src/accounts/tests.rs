@@ -6,6 +6,7 @@ use super::{
 		driver::Patience,
 		lend::{lend, Lent},
 		liars::Liars,
+		loaded::Loaded,
 		message::{frame, receive, send, Hold, Profile, Reply, Request},
 		placement::{place, Link, Links, Node, Placement, Roles, Speed, Split},
 		start::{held, start, Options, RingError, Started},
@@ -232,7 +233,14 @@ impl Worker {
 		let (streams, incoming, mut bound, _) = Streams::start(Keypair::generate_ed25519(), listen, stop.clone()).await.unwrap();
 		let lent = Lent::measured(&source, &Exec::new(1).unwrap(), 1 << 30).unwrap();
 		let lent = account.map_or(lent.clone(), |account| lent.of(account));
-		let lending = tokio::spawn(lend(incoming, source, lent, HashSet::new(), Some(tasks.clone()), stop.clone()));
+		let lending = tokio::spawn(lend(
+			incoming,
+			watch::channel(vec![source]).1,
+			lent,
+			HashSet::new(),
+			(Some(tasks.clone()), Loaded::default()),
+			stop.clone(),
+		));
 		Self { address: bound.remove(0), tasks, stop, _streams: streams, lending }
 	}
 
@@ -254,6 +262,7 @@ async fn chain(providers: Vec<(AccountId, ProviderView)>) -> MockNode {
 fn options_of(workers: &[&Worker]) -> Options {
 	Options {
 		members: workers.iter().map(|worker| worker.address.clone()).collect(),
+		find: None,
 		redundancy: 1,
 		split: Split::MemoryWeighted,
 		texts: 1,
@@ -350,7 +359,7 @@ async fn a_ring_has_the_accounts_of_those_who_hold_it_and_not_of_one_that_names_
 async fn a_holder_takes_note_of_why_its_account_is_not_used() {
 	let (mut ours, theirs) = tokio::io::duplex(1 << 20);
 	let profile = Profile { parameters: PARAMETERS, memory: 1, bandwidth: 1, flops: 1, account: Some(account(1)) };
-	let answering = tokio::spawn(answer(theirs, source(), profile, None));
+	let answering = tokio::spawn(answer(theirs, watch::channel(vec![source()]).1, profile, None, Loaded::default()));
 	let unfit = is_member(&account(1), &peer(), Some(&registered(&peer()))).unwrap_err();
 	send(&mut ours, &frame(&Request::Unfit(unfit), &[])).await.unwrap();
 	assert_eq!(receive::<Reply>(&mut ours).await.unwrap(), (Reply::Noted, Vec::new()));
