@@ -1,11 +1,16 @@
 //! The holder's process: it takes streams of drivers, and holds for each what that asks for.
 
-use super::{accounts::member::Tasks, answering::answer, loaded::Loaded, message::Profile};
+use super::{
+	accounts::{drivers::Drivers, member::Tasks},
+	answering::answer,
+	loaded::Loaded,
+	message::Profile,
+};
 use neuroshard_compute::exec::{Decoding, DeviceError};
 use neuroshard_graph::Class;
 use neuroshard_inference::Source;
 use neuroshard_kernels::shape::Start;
-use neuroshard_network::{Incoming, PeerId};
+use neuroshard_network::Incoming;
 use neuroshard_types::{
 	announcement::{Checkpoints, HeldSpans, Holdings, MachineSpeed, MAX_FLOPS, MAX_MEMORY_RATE},
 	provider::Addresses,
@@ -13,7 +18,6 @@ use neuroshard_types::{
 };
 use std::{
 	borrow::BorrowMut,
-	collections::HashSet,
 	time::{Duration, Instant},
 };
 use tokio::{sync::watch, task::JoinSet};
@@ -85,13 +89,13 @@ impl Lent {
 	}
 }
 
-/// Answers drivers until `stop` is cancelled. With `drivers`, nobody else is answered. With `tasks`, what is held for drivers that offer it is noted there;
+/// Answers drivers until `stop` is cancelled. Nobody but `drivers` is answered. With `tasks`, what is held for drivers that offer it is noted there;
 /// what is held for anybody, in `loaded`.
 pub async fn lend(
 	mut incoming: Incoming,
 	sources: Sources,
 	lent: Lent,
-	drivers: HashSet<PeerId>,
+	mut drivers: Drivers,
 	(tasks, loaded): (Option<Tasks>, Loaded),
 	stop: CancellationToken,
 ) {
@@ -102,8 +106,8 @@ pub async fn lend(
 			Some(ended) = answering.join_next(), if !answering.is_empty() => drop(ended),
 			next = incoming.next() => {
 				let Some((peer, stream)) = next else { break };
-				if !drivers.is_empty() && !drivers.contains(&peer) {
-					tracing::warn!("{peer} is none of the drivers named with --driver; it is not answered");
+				if let Some(words) = drivers.refusal(&peer).await {
+					tracing::warn!("{words}; it is not answered");
 					continue;
 				}
 				if answering.len() >= DRIVERS {

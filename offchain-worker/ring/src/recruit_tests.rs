@@ -1,6 +1,7 @@
 //! Rings on this machine that others come to, over connections of their own.
 
 use super::{
+	accounts::drivers::Drivers,
 	driver::Patience,
 	lend::{lend, Lent},
 	liars::Liars,
@@ -13,7 +14,6 @@ use neuroshard_compute::exec::{Exec, Sequence};
 use neuroshard_inference::Engine;
 use neuroshard_network::{Keypair, PeerAddress, Streams};
 use std::{
-	collections::HashSet,
 	sync::{Arc, Mutex},
 	time::Duration,
 };
@@ -39,7 +39,7 @@ impl Worker {
 		let (streams, incoming, mut bound, _) = Streams::start(Keypair::generate_ed25519(), listen, stop.clone()).await.unwrap();
 		let lent = Lent::measured(&source, &Exec::new(1).unwrap(), memory).unwrap();
 		let sources = watch::channel(vec![source]).1;
-		let lending = tokio::spawn(lend(incoming, sources, lent, HashSet::new(), (None, loaded.clone()), stop.clone()));
+		let lending = tokio::spawn(lend(incoming, sources, lent, Drivers::Anybody, (None, loaded.clone()), stop.clone()));
 		Self { address: bound.remove(0), loaded, stop, lending, _streams: streams }
 	}
 

@@ -27,9 +27,9 @@ use tokio_util::sync::CancellationToken;
 /// Between two looks at the directory.
 const LOOK: Duration = Duration::from_millis(500);
 /// Time for which nobody has come, after which a ring is placed: those who come later only take the place of who is lost.
-const SETTLED: Duration = Duration::from_secs(5);
+const SETTLED: Duration = Duration::from_secs(10);
 /// Longest wait for that once somebody is there.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(60);
 /// Time after which a ring that could not be placed is tried again, if nobody has come or gone.
 const AGAIN: Duration = Duration::from_secs(15);
 /// Time for which holders of an offered ring may be away before another ring is offered.
@@ -52,14 +52,17 @@ impl FromStr for RingMember {
 	fn from_str(text: &str) -> Result<Self, String> {
 		match text {
 			"auto" => Ok(Self::Auto),
-			address => address.parse().map(Self::Named).map_err(|error| format!("{error}; or `auto`, for workers that the directory knows")),
+			address => {
+				address.parse().map(Self::Named).map_err(|error| format!("{error}; or `auto`, for workers that the directory knows"))
+			}
 		}
 	}
 }
 
 /// The addresses of a ring's workers; `None` if they are to be found.
 pub(super) fn named(ring: &[RingMember]) -> Result<Option<Vec<PeerAddress>>, CliError> {
-	let named: Vec<PeerAddress> = ring.iter().filter_map(|member| if let RingMember::Named(named) = member { Some(named.clone()) } else { None }).collect();
+	let named: Vec<PeerAddress> =
+		ring.iter().filter_map(|member| if let RingMember::Named(named) = member { Some(named.clone()) } else { None }).collect();
 	match (named.len() == ring.len(), named.is_empty()) {
 		(true, _) => Ok(Some(named)),
 		(false, true) => Ok(None),

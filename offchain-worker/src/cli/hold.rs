@@ -14,6 +14,7 @@ use neuroshard_inference::Source;
 use neuroshard_network::{keypair_from_secret, Multiaddr, PeerAddress, PeerId};
 use neuroshard_ring::{
 	accounts::{
+		drivers::{Drivers, Registered},
 		is_member,
 		member::{Member, Tasks},
 	},
@@ -47,6 +48,9 @@ pub(super) struct Hold {
 	/// Who may use this machine: the identity that `serve --ring` prints. May be given several times; without it, whoever reaches the address.
 	#[arg(long, value_name = "PEER")]
 	driver: Vec<PeerId>,
+	/// Let every active provider with the role of a driver use this machine, whose identity the chain has. Needs an account and a node.
+	#[arg(long, conflicts_with = "driver")]
+	registered_drivers: bool,
 	/// Be paid by the chain: agree to offers of drivers in which this account holds what it holds here, at the prices that they told, and to no others. Needs
 	/// an account that is registered with the role of a worker or of a predictor. Ctrl-C takes what was agreed to back.
 	#[arg(long, conflicts_with = "model")]
@@ -76,14 +80,14 @@ impl Hold {
 		let stop = CancellationToken::new();
 		super::start::stop_on_signals(&stop)?;
 		let beyond = |address: &Multiaddr| !address.to_string().starts_with("/ip4/127.") && !address.to_string().starts_with("/ip6/::1/");
-		if self.driver.is_empty() && self.listen.iter().any(beyond) {
-			let words = "beyond this machine, only drivers that are named may use it: add --driver PEER, which `serve --ring` prints";
+		if self.driver.is_empty() && !self.registered_drivers && self.listen.iter().any(beyond) {
+			let words = "beyond this machine, only drivers that are named may use it: add --driver PEER, which `serve --ring` prints, or --registered-drivers for all providers with that role";
 			return Err(CliError::Invalid(words.to_owned()));
 		}
 		let (base, threads) = (common.base()?, hardware::threads(self.threads));
 		create_base(&base)?;
 		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
-		let account = match self.provider || self.announce {
+		let account = match self.provider || self.announce || self.registered_drivers {
 			false => None,
 			true => {
 				let opened = open(common).await?;
@@ -114,7 +118,7 @@ impl Hold {
 		let (newest, sources) = watch::channel(vec![source]);
 		let following = AbortOnDropHandle::new(tokio::spawn(follow(base.clone(), which, computes, newest)));
 		let mut joined = None;
-		if let Some(opened) = &account {
+		if let Some(opened) = account.as_ref().filter(|_| self.provider || self.announce) {
 			let addresses = announced(peer, &self.external, &bound)?;
 			let has = {
 				let (lent, sources, loaded) = (lent.clone(), sources.clone(), loaded.clone());
@@ -128,7 +132,11 @@ impl Hold {
 			joined = Some((directory::join(&base, "hold", &opened.client, reach, Some(announces)).await?, telling));
 			println!("drivers with `serve --ring auto` find this machine by {}", opened.who);
 		}
-		let drivers = self.driver.into_iter().collect();
+		let drivers = match &account {
+			Some(opened) if self.registered_drivers => Drivers::Registered(Registered::new(opened.client.clone())),
+			_ if self.driver.is_empty() => Drivers::Anybody,
+			_ => Drivers::Named(self.driver.into_iter().collect()),
+		};
 		match account.filter(|_| self.provider) {
 			None => lend(incoming, sources, lent, drivers, (None, loaded), stop).await,
 			Some(Opened { who, client, submitter, .. }) => {
@@ -169,7 +177,11 @@ fn announced(peer: PeerId, external: &[Multiaddr], bound: &[PeerAddress]) -> Res
 		external => external.to_vec(),
 	};
 	let (_, bytes) = PeerAddress::new(peer, addresses).to_bytes();
-	let long = |_| CliError::Invalid("an address of this machine is longer than the 128 bytes that are announced: name another one with --external".into());
+	let long = |_| {
+		CliError::Invalid(
+			"an address of this machine is longer than the 128 bytes that are announced: name another one with --external".into(),
+		)
+	};
 	let bytes = bytes.into_iter().map(|bytes| bytes.try_into().map_err(long)).collect::<Result<Vec<_>, _>>()?;
 	Ok(Addresses::truncate_from(bytes))
 }
@@ -206,5 +218,54 @@ async fn follow(base: PathBuf, which: Which, computes: local::Computes, newest: 
 			Ok(Err(error)) => tracing::debug!("a newer checkpoint cannot be read, which is tried again: {error}"),
 			Err(_) => return,
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use neuroshard_graph::ParamLayout;
+	use neuroshard_roles::write_model;
+	use neuroshard_training::{
+		checkpoint::{checkpoint_folder, Checkpoint},
+		engine::Device,
+		presets,
+	};
+
+	#[tokio::test]
+	async fn a_newer_checkpoint_of_the_run_is_held_beside_the_one_before() {
+		let base = tempfile::tempdir().unwrap();
+		let folder = checkpoint_folder(base.path(), 3);
+		std::fs::create_dir_all(&folder).unwrap();
+		let (model, train) = presets::tiny();
+		let (mut checkpoint, layout) = (Checkpoint::genesis(3, &model, &train, 1).unwrap(), ParamLayout::new(&model).unwrap());
+		write_model(&folder, &model).unwrap();
+		checkpoint.save(&folder, &layout).unwrap();
+		let (computes, which) = (local::Computes::new(Device::Cpu, 1).unwrap(), Which { folder: None, run: Some(3) });
+		let (_, source) = local::card(base.path(), which.of(), &computes).unwrap();
+		let (newest, mut sources) = watch::channel(vec![source]);
+		let _following = AbortOnDropHandle::new(tokio::spawn(follow(base.path().to_owned(), which, computes, newest)));
+		let mut roots = vec![checkpoint.header.root()];
+		for round in 1..=2 {
+			checkpoint.header.round = round;
+			checkpoint.save(&folder, &layout).unwrap();
+			sources.changed().await.unwrap();
+			roots.insert(0, checkpoint.header.root());
+			let held: Vec<_> = sources.borrow_and_update().iter().map(|source| source.parameters).collect();
+			assert_eq!(held, roots[..2]);
+		}
+	}
+
+	#[test]
+	fn what_is_announced_is_where_this_machine_listens_unless_another_address_is_named() {
+		let peer = PeerId::random();
+		let [bound, external]: [Multiaddr; 2] =
+			["/ip4/127.0.0.1/udp/7/quic-v1", "/ip4/192.0.2.1/udp/9/quic-v1"].map(|text| text.parse().unwrap());
+		let listens = [PeerAddress::new(peer, [bound.clone()])];
+		let told = |external: &[Multiaddr]| {
+			let addresses = announced(peer, external, &listens).unwrap();
+			PeerAddress::from_bytes(&peer.to_bytes(), addresses.iter().map(|address| address.as_slice())).unwrap().addresses
+		};
+		assert_eq!((told(&[]), told(std::slice::from_ref(&external))), (vec![bound], vec![external.clone()]));
 	}
 }

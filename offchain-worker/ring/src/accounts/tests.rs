@@ -13,6 +13,7 @@ use super::{
 		tests::source,
 	},
 	consent::{Consent, Watch},
+	drivers::{Drivers, Registered},
 	member::{decisions, Difference, Member, Tasks},
 	*,
 };
@@ -25,7 +26,7 @@ use neuroshard_types::{
 	inference::{CheckpointId, Class, Offer, OfferView},
 	ModelConfig, H256,
 };
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 use tokio::{
 	sync::watch,
 	task::{JoinHandle, JoinSet},
@@ -237,7 +238,7 @@ impl Worker {
 			incoming,
 			watch::channel(vec![source]).1,
 			lent,
-			HashSet::new(),
+			Drivers::Anybody,
 			(Some(tasks.clone()), Loaded::default()),
 			stop.clone(),
 		));
@@ -423,4 +424,32 @@ async fn a_driver_is_told_when_all_have_agreed_and_when_one_has_left() {
 	}
 	stop.cancel();
 	tasks.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_answers_providers_with_the_role_of_a_driver_and_nobody_else() {
+	let peers = [peer(), peer(), peer()];
+	let with = |peer: &PeerId, role| {
+		let mut view = registered(peer);
+		view.info.roles = neuroshard_types::provider::Roles::only(role);
+		view
+	};
+	let node = chain(vec![(account(1), with(&peers[0], Role::Driver)), (account(2), with(&peers[1], Role::Worker))]).await;
+	let listed = [1, 2].map(|number| (account(number), PeerIdBytes::truncate_from(peers[usize::from(number) - 1].to_bytes())));
+	node.answer_by("Staking", "active_peers", move |_| {
+		let page: Vec<_> = listed
+			.iter()
+			.map(|(account, peer)| (account.clone(), peer.clone(), neuroshard_types::provider::Addresses::default()))
+			.collect();
+		(page, None::<AccountId>).encode()
+	});
+	let mut drivers = Drivers::Registered(Registered::new(node.client().await));
+	let mut refused = Vec::new();
+	for peer in &peers {
+		refused.push(drivers.refusal(peer).await.is_some());
+	}
+	assert_eq!(refused, [false, true, true]);
+	let mut named = Drivers::Named([peers[2]].into());
+	assert!(named.refusal(&peers[2]).await.is_none() && named.refusal(&peers[0]).await.is_some());
+	assert!(Drivers::Anybody.refusal(&peers[1]).await.is_none());
 }

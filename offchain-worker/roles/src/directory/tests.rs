@@ -119,6 +119,45 @@ async fn the_chain_is_asked_once_about_each_and_again_where_an_announcement_says
 	assert!(!registry.is_active(&account(1)) && !registry.has_peer(&peer(1)));
 }
 
+/// A worker that is registered, and has a network.
+struct Node {
+	number: u8,
+	net: Handle,
+	signer: PonwSigner,
+	folder: TempDir,
+}
+
+impl Node {
+	async fn start(number: u8, chain: &Chain) -> Self {
+		let folder = tempfile::tempdir().unwrap();
+		let store = Store::open(folder.path(), 1 << 20).unwrap();
+		let gossip = Some(GossipConfig { heartbeat: Duration::from_millis(200), ..GossipConfig::of(GENESIS) });
+		let config = NetworkConfig { gossip, ..NetworkConfig::default() };
+		let keypair = keypair_from_secret(&mut [number; 32]).unwrap();
+		// It lives longer than the directory, which says farewell.
+		let (net, _) = Network::start(config, keypair, store, CancellationToken::new()).await.unwrap();
+		let signer = PonwSigner::from_seed(&Seed::random()).unwrap();
+		let address = PeerAddress::new(net.peer_id(), net.status().await.unwrap().listening);
+		chain.register(account(number), signer.public(), address);
+		Self { number, net, signer, folder }
+	}
+
+	/// Starts its directory; it announces so many bytes of memory, if any.
+	fn begin(self, chain: &Chain, now: &Now, memory: Option<u64>) -> Worker {
+		let Self { number, net, signer, folder } = self;
+		let announces = memory.map(|memory| Announces {
+			provider: account(number),
+			signer,
+			peer: net.peer_id(),
+			holdings: watch::channel(holdings(memory)).1,
+		});
+		let (task, known) = Task::new(chain.clone(), GENESIS, net.clone(), announces, true, now.clone());
+		let stop = CancellationToken::new();
+		let task = tokio::spawn(task.run(stop.clone()));
+		Worker { net, known, stop, task, _folder: folder }
+	}
+}
+
 /// A worker with a directory.
 struct Worker {
 	net: Handle,
@@ -129,29 +168,6 @@ struct Worker {
 }
 
 impl Worker {
-	/// The worker with this number; it announces so many bytes of memory, if any.
-	async fn start(number: u8, chain: &Chain, now: &Now, memory: Option<u64>) -> Self {
-		let folder = tempfile::tempdir().unwrap();
-		let store = Store::open(folder.path(), 1 << 20).unwrap();
-		let gossip = Some(GossipConfig { heartbeat: Duration::from_millis(200), ..GossipConfig::of(GENESIS) });
-		let (config, stop) = (NetworkConfig { gossip, ..NetworkConfig::default() }, CancellationToken::new());
-		let keypair = keypair_from_secret(&mut [number; 32]).unwrap();
-		// It lives longer than the directory, which says farewell.
-		let (net, _) = Network::start(config, keypair, store, CancellationToken::new()).await.unwrap();
-		let signer = PonwSigner::from_seed(&Seed::random()).unwrap();
-		let address = PeerAddress::new(net.peer_id(), net.status().await.unwrap().listening);
-		chain.register(account(number), signer.public(), address);
-		let announces = memory.map(|memory| Announces {
-			provider: account(number),
-			signer,
-			peer: net.peer_id(),
-			holdings: watch::channel(holdings(memory)).1,
-		});
-		let (task, known) = Task::new(chain.clone(), GENESIS, net.clone(), announces, true, now.clone());
-		let task = tokio::spawn(task.run(stop.clone()));
-		Self { net, known, stop, task, _folder: folder }
-	}
-
 	/// Waits until it knows these, by what they announce.
 	async fn knows(&mut self, expected: &[(u8, u64)]) {
 		let expected: Vec<(AccountId, u64)> = expected.iter().map(|(number, memory)| (account(*number), *memory)).collect();
@@ -181,15 +197,16 @@ async fn workers_know_each_other_and_one_that_comes_late_is_told_and_who_leaves_
 		let clock = clock.clone();
 		Arc::new(move || clock.load(Ordering::SeqCst))
 	};
-	let mut one = Worker::start(1, &chain, &now, Some(10)).await;
+	let [one, middle, other] = [Node::start(1, &chain).await, Node::start(2, &chain).await, Node::start(3, &chain).await];
+	let mut one = one.begin(&chain, &now, Some(10));
 	// It announces nothing, and passes on what it hears.
-	let mut middle = Worker::start(2, &chain, &now, None).await;
-	let mut other = Worker::start(3, &chain, &now, Some(30)).await;
+	let mut middle = middle.begin(&chain, &now, None);
+	let mut other = other.begin(&chain, &now, Some(30));
 	for worker in [&mut one, &mut middle, &mut other] {
 		worker.knows(&[(1, 10), (3, 30)]).await;
 	}
 	// Nobody has anything to announce when it comes: it asks.
-	let mut late = Worker::start(4, &chain, &now, None).await;
+	let mut late = Node::start(4, &chain).await.begin(&chain, &now, None);
 	late.knows(&[(1, 10), (3, 30)]).await;
 	other.end().await;
 	for worker in [&mut one, &mut middle, &mut late] {
