@@ -93,6 +93,11 @@ impl Directory {
 		holdings(announcement, now).map(|holdings| Member { announcement, holdings })
 	}
 
+	/// The newest announcements of those that are there, this worker's own included: what somebody who has come later is told.
+	pub fn announcements(&self, now: Moment) -> impl Iterator<Item = &SignedAnnouncement> {
+		self.records.values().map(|signed| &**signed).filter(move |signed| holdings(&signed.announcement, now).is_some())
+	}
+
 	/// Members that hold all of `span`, by account.
 	pub fn holding<'a>(&'a self, span: &'a Held, now: Moment) -> impl Iterator<Item = Member<'a>> {
 		self.members(now).filter(|member| member.holds(span))

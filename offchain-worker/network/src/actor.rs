@@ -15,6 +15,7 @@ use crate::{
 	ways::{Way, Ways},
 	GossipError, NetworkConfig, NetworkStatus, PeerAddress, PeerFailure, PeerId, Refusal,
 };
+use codec::Encode;
 use futures::StreamExt;
 use libp2p::{
 	core::transport::ListenerId,
@@ -65,6 +66,8 @@ pub(crate) enum Command {
 	Hear(oneshot::Sender<Option<mpsc::Receiver<Heard>>>),
 	/// The application has looked at a message.
 	Settle { heard: Heard, verdict: Verdict },
+	/// Replace the messages that newcomers are told.
+	Tell(Vec<u8>),
 }
 
 /// A request being answered.
@@ -95,6 +98,8 @@ pub(crate) struct Actor {
 	pub(super) heard: mpsc::Sender<Heard>,
 	/// Until somebody takes it.
 	hearing: Option<mpsc::Receiver<Heard>>,
+	/// Messages of gossip that newcomers are told, encoded.
+	told: Vec<u8>,
 	/// Listeners on relays, with the relay's place in the configuration.
 	pub(super) circuits: HashMap<ListenerId, usize>,
 }
@@ -119,6 +124,7 @@ impl Actor {
 			ways: Ways::default(),
 			heard,
 			hearing: Some(hearing),
+			told: Vec::<Vec<u8>>::new().encode(),
 			circuits: HashMap::new(),
 		}
 	}
@@ -225,6 +231,7 @@ impl Actor {
 				let _ = reply.send(self.hearing.take().filter(|_| self.config.gossip.is_some()));
 			}
 			Command::Settle { heard, verdict } => self.settle(&heard, verdict),
+			Command::Tell(told) => self.told = told,
 		}
 	}
 
@@ -340,6 +347,11 @@ impl Actor {
 	pub(super) fn answer(&mut self, peer: PeerId, id: InboundRequestId, request: Incoming, channel: ResponseChannel<Answer>) {
 		if !self.may_serve(&peer) {
 			self.send_answer(channel, Answer::Refused(Refusal::Busy));
+			return;
+		}
+		if request == Ok(Request::Gossip) {
+			self.inbound.insert(id, Serving { peer, answered: true });
+			self.send_answer(channel, Answer::Data(self.told.clone()));
 			return;
 		}
 		self.inbound.insert(id, Serving { peer, answered: false });

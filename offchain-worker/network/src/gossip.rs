@@ -5,10 +5,12 @@
 
 use crate::{
 	actor::{Actor, Command},
+	message::{Answer, Request},
 	rates::{Admission, Rate},
 	score::Conduct,
-	Handle, NetworkConfig, NetworkError, PeerId, Stopped,
+	Handle, NetworkConfig, NetworkError, PeerAddress, PeerId, Stopped,
 };
+use codec::{DecodeAll, Encode};
 use libp2p::gossipsub::{
 	self, Behaviour, ConfigBuilder, IdentTopic, IdentityTransform, MessageAcceptance, MessageAuthenticity, MessageId, PeerScoreParams,
 	PeerScoreThresholds, PublishError, TopicScoreParams, ValidationMode, WhitelistSubscriptionFilter,
@@ -26,6 +28,10 @@ pub const MESH_LOW: usize = 4;
 pub const MESH_HIGH: usize = 8;
 /// Messages that wait for the application; more are not taken.
 const QUEUE: usize = 256;
+/// Bytes of messages that a newcomer is told at once, their lengths included: half of the longest answer.
+const MOST_TOLD: usize = 512 << 10;
+/// Bytes of a message's length among them, at most.
+const LENGTH: usize = 4;
 /// Bytes of a message beside its data: topic and lengths.
 const FRAME: usize = 256;
 /// Bytes of identifiers of messages that a peer may name at once.
@@ -249,6 +255,37 @@ impl Handle {
 	/// [`Stopped`].
 	pub async fn hear(&self) -> Result<Option<mpsc::Receiver<Heard>>, Stopped> {
 		self.query(Command::Hear).await
+	}
+
+	/// Says which messages still say something: peers that have come later ask for them. What does not fit into an answer is left out, the last ones first.
+	///
+	/// # Errors
+	/// [`Stopped`].
+	pub async fn tell(&self, messages: impl IntoIterator<Item = Vec<u8>>) -> Result<(), Stopped> {
+		let mut room = MOST_TOLD;
+		let fits = |message: &Vec<u8>| {
+			let rest = room.checked_sub(message.len().saturating_add(LENGTH));
+			room = rest.unwrap_or(0);
+			rest.is_some()
+		};
+		let told: Vec<Vec<u8>> = messages.into_iter().take_while(fits).collect();
+		self.send(Command::Tell(told.encode())).await
+	}
+
+	/// The messages that a peer, with which there is a connection, [tells](Self::tell) those who have come later; `None` if it tells nothing. They have
+	/// not been looked at.
+	///
+	/// # Errors
+	/// [`Stopped`].
+	pub async fn told_by(&self, peer: PeerId) -> Result<Option<Vec<Vec<u8>>>, Stopped> {
+		match self.ask(PeerAddress::new(peer, []), Request::Gossip).await? {
+			Ok(Answer::Data(bytes)) => match Vec::<Vec<u8>>::decode_all(&mut &bytes[..]) {
+				Ok(told) => Ok(Some(told)),
+				Err(_) => self.judge(peer, Conduct::Corrupt).await.map(|()| None),
+			},
+			Ok(Answer::Refused(_)) => Ok(None),
+			Err(failure) => self.judge_failure(peer, &failure).await.map(|()| None),
+		}
 	}
 
 	/// Says what a message is.

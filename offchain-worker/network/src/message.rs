@@ -46,6 +46,8 @@ pub enum Request {
 	},
 	/// Nothing: whoever sends it is about to stop, and answers no more.
 	Farewell,
+	/// The messages of gossip that still say something: for whoever has come after they were passed on.
+	Gossip,
 }
 
 /// Why a peer does not give what was asked for.

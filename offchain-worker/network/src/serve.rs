@@ -16,7 +16,8 @@ fn read(store: &Store, request: Request) -> Result<Vec<u8>, Refusal> {
 	let (root, start, count, most) = match request {
 		Request::Hashes { root, start, count } => (root, start, count, MAX_HASHES),
 		Request::Leaves { root, start, count } => (root, start, count, MAX_LEAVES_PER_REQUEST),
-		Request::Farewell => return Ok(Vec::new()),
+		// The actor answers these itself.
+		Request::Farewell | Request::Gossip => return Ok(Vec::new()),
 		Request::Note { root } => return store.note(root).map_err(|error| refusal(root, &error))?.ok_or(Refusal::Unknown),
 	};
 	if count == 0 || count > most {

@@ -2,7 +2,7 @@
 //!
 //! One task owns the swarm and ends with the token that it was started with.
 
-use crate::{start::refusal, transport::transport, NetworkConfig, NetworkError, PeerAddress};
+use crate::{start::refusal, transport::transport, NetworkConfig, NetworkError, PeerAddress, Reach};
 use futures::StreamExt;
 use libp2p::{
 	identity::Keypair,
@@ -107,7 +107,21 @@ impl Streams {
 		cancel: CancellationToken,
 	) -> Result<(Self, Incoming, Vec<PeerAddress>, JoinHandle<()>), NetworkError> {
 		// Whoever is dialled was named by a person.
-		let config = NetworkConfig { dial_private: true, ..NetworkConfig::default() };
+		Self::start_within(Reach::Anywhere, purpose, keypair, listen, cancel).await
+	}
+
+	/// As [`Self::start_for`], for peers whose addresses others have named: only those within `reach` are dialled.
+	///
+	/// # Errors
+	/// [`NetworkError`].
+	pub async fn start_within(
+		reach: Reach,
+		purpose: Purpose,
+		keypair: Keypair,
+		listen: Vec<Multiaddr>,
+		cancel: CancellationToken,
+	) -> Result<(Self, Incoming, Vec<PeerAddress>, JoinHandle<()>), NetworkError> {
+		let config = NetworkConfig { dial_private: reach == Reach::Anywhere, ..NetworkConfig::default() };
 		let broken = |reason: String| NetworkError::Transport(std::io::Error::other(reason));
 		let transports = transport(&keypair, &config).map_err(|error| broken(error.to_string()))?;
 		let mut swarm = SwarmBuilder::with_existing_identity(keypair)

@@ -3,6 +3,8 @@
 use super::{
 	accounts::member::{Seat, Tasks},
 	holder::Holder,
+	lend::Sources,
+	loaded::{Loaded, Place},
 	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 };
 use crate::placement::{Load, Model};
@@ -10,17 +12,19 @@ use neuroshard_inference::Source;
 use neuroshard_network::PeerId;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Answers a driver until the stream ends. What it has this worker hold, and offers, is among the tasks of that driver's identity meanwhile.
+/// Answers a driver until the stream ends. What it has this worker hold is in `loaded` meanwhile, and if it offers that, among the tasks of that driver's
+/// identity.
 ///
 /// A request is read when the one before is answered: a driver that asks for more waits.
 pub(super) async fn answer(
 	stream: impl AsyncRead + AsyncWrite + Send,
-	source: Source,
+	sources: Sources,
 	profile: Profile,
 	tasks: Option<(Tasks, PeerId)>,
+	loaded: Loaded,
 ) -> Result<(), FrameError> {
 	let (mut from, mut to) = tokio::io::split(Box::pin(stream));
-	let (mut holder, mut seat): (Option<Holder>, Option<Seat>) = (None, None);
+	let (mut holder, mut seat, mut place): (Option<Holder>, Option<Seat>, Option<Place>) = (None, None, None);
 	loop {
 		let (request, rows) = match receive::<Request>(&mut from).await {
 			Err(FrameError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
@@ -28,10 +32,13 @@ pub(super) async fn answer(
 		};
 		let hold = if let Request::Hold(hold) = &request { Some(hold.clone()) } else { None };
 		// It takes time, and other streams go on meanwhile. On this thread: waking another one takes as long as a small span.
-		let bytes = tokio::task::block_in_place(|| respond(&mut holder, &source, &profile, request, &rows));
+		let known = sources.borrow().clone();
+		let bytes = tokio::task::block_in_place(|| respond(&mut holder, &known, &profile, request, &rows));
 		if let Some(hold) = hold {
 			// The one before is not held any more.
-			drop(seat.take());
+			drop((seat.take(), place.take()));
+			let source = known.iter().find(|source| source.parameters == hold.parameters).filter(|_| holder.is_some());
+			place = source.map(|source| loaded.take(hold.held(source.config.layers), weights(source, &hold)));
 			let held = tasks.as_ref().filter(|_| holder.is_some());
 			seat = held.and_then(|(tasks, peer)| tasks.take(*peer, &hold));
 		}
@@ -53,7 +60,7 @@ fn weights(source: &Source, hold: &Hold) -> u64 {
 }
 
 /// Returns the encoded reply to a request.
-fn respond(holder: &mut Option<Holder>, source: &Source, profile: &Profile, request: Request, rows: &[f32]) -> Vec<u8> {
+fn respond(holder: &mut Option<Holder>, sources: &[Source], profile: &Profile, request: Request, rows: &[f32]) -> Vec<u8> {
 	let number = match &request {
 		Request::Pass(pass) => Some(pass.number),
 		Request::Again(number) => Some(*number),
@@ -61,13 +68,17 @@ fn respond(holder: &mut Option<Holder>, source: &Source, profile: &Profile, requ
 	};
 	let refused = |words: String| frame(&Reply::Refused { number, words }, &[]);
 	match request {
-		Request::Profile => frame(&Reply::Profile(profile.clone()), &[]),
-		Request::Hold(hold) if hold.parameters != source.parameters => {
-			refused(format!("the parameters here are {:?}, not {:?}", source.parameters, hold.parameters))
+		Request::Profile => {
+			let newest = sources.first().map_or(profile.parameters, |source| source.parameters);
+			frame(&Reply::Profile(Profile { parameters: newest, ..profile.clone() }), &[])
 		}
 		Request::Hold(hold) => {
 			// The one before is let go first: both together may not fit.
 			*holder = None;
+			let Some(source) = sources.iter().find(|source| source.parameters == hold.parameters) else {
+				let known: Vec<String> = sources.iter().map(|source| format!("{:?}", source.parameters)).collect();
+				return refused(format!("the parameters here are {}, not {:?}", known.join(" and "), hold.parameters));
+			};
 			let weights = weights(source, &hold);
 			if weights > profile.memory {
 				return refused(format!("these layers have {weights} bytes, and {} are lent here", profile.memory));

@@ -6,7 +6,7 @@
 
 use super::{
 	history::{History, Tellers},
-	link::Event,
+	link::{Event, Recruit},
 	member::Member,
 	message::{by_text, root, told_rows, wanted_code, width, Done, Kind, Pass, Reply, Request, TextPart},
 	presence::Presence,
@@ -457,8 +457,17 @@ impl Ring {
 	}
 
 	fn happened(&mut self, by: usize, event: Event) {
+		if let Event::Recruited(Recruit { span, name, banned }) = event {
+			// They come in the order of their numbers.
+			if let (Some(span), true) = (self.spans.get_mut(span), by == self.members.len()) {
+				self.members.push(Member::new(name, banned));
+				span.members.push(by);
+			}
+			return;
+		}
 		let Some(member) = self.members.get_mut(by) else { return };
 		match event {
+			Event::Recruited(_) => {}
 			Event::Connected(link) => {
 				member.lose();
 				(member.link, member.ready) = (Some(link), true);

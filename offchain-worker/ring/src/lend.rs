@@ -1,18 +1,26 @@
 //! The holder's process: it takes streams of drivers, and holds for each what that asks for.
 
-use super::{accounts::member::Tasks, answering::answer, message::Profile};
+use super::{
+	accounts::{drivers::Drivers, member::Tasks},
+	answering::answer,
+	loaded::Loaded,
+	message::Profile,
+};
 use neuroshard_compute::exec::{Decoding, DeviceError};
 use neuroshard_graph::Class;
 use neuroshard_inference::Source;
 use neuroshard_kernels::shape::Start;
-use neuroshard_network::{Incoming, PeerId};
-use neuroshard_types::AccountId;
+use neuroshard_network::Incoming;
+use neuroshard_types::{
+	announcement::{Checkpoints, HeldSpans, Holdings, MachineSpeed, MAX_FLOPS, MAX_MEMORY_RATE},
+	provider::Addresses,
+	AccountId,
+};
 use std::{
 	borrow::BorrowMut,
-	collections::HashSet,
 	time::{Duration, Instant},
 };
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// Drivers at a time.
@@ -23,6 +31,9 @@ const SIDE: usize = 2_048;
 const ROWS: usize = 64;
 /// Time for which each speed is measured.
 const MEASURED: Duration = Duration::from_millis(300);
+
+/// Models of which parts can be held, the newest one first.
+pub type Sources = watch::Receiver<Vec<Source>>;
 
 /// Resources that a machine lends.
 #[derive(Clone, Debug)]
@@ -57,6 +68,19 @@ impl Lent {
 		Ok(Self(Profile { parameters: source.parameters, memory, bandwidth: bandwidth.max(1), flops: flops.max(1), account: None }))
 	}
 
+	/// What is announced of them: at these addresses, with parts of these models to be held, and what is in `loaded`.
+	pub fn holdings(&self, addresses: Addresses, sources: &[Source], loaded: &Loaded) -> Holdings {
+		let (held, used) = loaded.all();
+		Holdings {
+			addresses,
+			speed: MachineSpeed { flops: self.0.flops.clamp(1, MAX_FLOPS), bytes: self.0.bandwidth.clamp(1, MAX_MEMORY_RATE) },
+			memory: self.0.memory.saturating_sub(used),
+			held: HeldSpans::truncate_from(held),
+			checkpoints: Checkpoints::truncate_from(sources.iter().map(|source| source.parameters).collect()),
+			ways: Default::default(),
+		}
+	}
+
 	/// The same, for an account of the chain, which can be on offers of drivers.
 	#[must_use]
 	pub fn of(mut self, account: AccountId) -> Self {
@@ -65,13 +89,14 @@ impl Lent {
 	}
 }
 
-/// Answers drivers until `stop` is cancelled. With `drivers`, nobody else is answered. With `tasks`, what is held for drivers that offer it is noted there.
+/// Answers drivers until `stop` is cancelled. Nobody but `drivers` is answered. With `tasks`, what is held for drivers that offer it is noted there;
+/// what is held for anybody, in `loaded`.
 pub async fn lend(
 	mut incoming: Incoming,
-	source: Source,
+	sources: Sources,
 	lent: Lent,
-	drivers: HashSet<PeerId>,
-	tasks: Option<Tasks>,
+	mut drivers: Drivers,
+	(tasks, loaded): (Option<Tasks>, Loaded),
 	stop: CancellationToken,
 ) {
 	let mut answering = JoinSet::new();
@@ -81,17 +106,18 @@ pub async fn lend(
 			Some(ended) = answering.join_next(), if !answering.is_empty() => drop(ended),
 			next = incoming.next() => {
 				let Some((peer, stream)) = next else { break };
-				if !drivers.is_empty() && !drivers.contains(&peer) {
-					tracing::warn!("{peer} is none of the drivers named with --driver; it is not answered");
+				if let Some(words) = drivers.refusal(&peer).await {
+					tracing::warn!("{words}; it is not answered");
 					continue;
 				}
 				if answering.len() >= DRIVERS {
 					tracing::warn!("{DRIVERS} drivers are answered already; {peer} is not");
 					continue;
 				}
-				let (source, profile, tasks) = (source.clone(), lent.0.clone(), tasks.clone().map(|tasks| (tasks, peer)));
+				let (sources, profile) = (sources.clone(), lent.0.clone());
+				let (tasks, loaded) = (tasks.clone().map(|tasks| (tasks, peer)), loaded.clone());
 				answering.spawn(async move {
-					if let Err(error) = answer(stream, source, profile, tasks).await {
+					if let Err(error) = answer(stream, sources, profile, tasks, loaded).await {
 						tracing::info!("the stream of {peer} has ended: {error}");
 					}
 				});

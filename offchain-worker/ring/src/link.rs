@@ -44,6 +44,18 @@ pub(super) enum Event {
 	Reply(Reply, Vec<f32>),
 	/// The connection has ended.
 	Gone,
+	/// It has come later, and holds this span: the first event of it.
+	Recruited(Recruit),
+}
+
+/// Somebody who has come to a ring that had begun.
+#[derive(Debug)]
+pub(super) struct Recruit {
+	/// Number of the span that it holds.
+	pub(super) span: usize,
+	pub(super) name: String,
+	/// Cancelled when it is banned.
+	pub(super) banned: CancellationToken,
 }
 
 /// A connection to a holder. The tasks behind it end when it is dropped.
@@ -67,13 +79,14 @@ impl Link {
 	}
 }
 
-/// Keeps holder number `index` connected, and has it hold `hold`, which others see in `presence`: whatever `open` opens is used until it ends, and then opened anew. It ends with the
-/// tokens `stop`, or `banned` of this holder.
+/// Keeps holder number `index` of span number `span` connected, and has it hold `hold`, which others see in `presence`: `first`, over which it holds that
+/// already, and then whatever `open` opens is used until it ends, and opened anew. It ends with the tokens `stop`, or `banned` of this holder.
 pub(super) async fn keep<S, F>(
-	index: usize,
+	(index, span): (usize, usize),
 	hold: Hold,
 	(events, presence): (SyncSender<(usize, Event)>, Presence),
 	[stop, banned]: [CancellationToken; 2],
+	mut first: Option<S>,
 	mut open: impl FnMut() -> F,
 ) where
 	S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -83,15 +96,18 @@ pub(super) async fn keep<S, F>(
 	let connected = async {
 		let mut pause = FIRST_PAUSE;
 		loop {
-			let held = match open().await {
-				Some(stream) => begin(stream, &hold).await,
-				None => Err(None),
+			let held = match first.take() {
+				Some(stream) => Ok(stream),
+				None => match open().await {
+					Some(stream) => begin(stream, &hold).await,
+					None => Err(None),
+				},
 			};
 			match held {
 				Ok(stream) => {
 					pause = FIRST_PAUSE;
 					let ((frames, queue), asked) = (mpsc::channel(QUEUE), Arc::new(AtomicUsize::new(0)));
-					let here = presence.enter(index);
+					let here = presence.enter(index, span);
 					if tell(Event::Connected(Link { frames, asked: asked.clone() })) {
 						talk(stream, queue, &asked, &tell).await;
 						drop(here);
@@ -116,7 +132,7 @@ pub(super) async fn keep<S, F>(
 }
 
 /// Has the other side hold `hold`; what it says if it does not.
-async fn begin<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, hold: &Hold) -> Result<S, Option<String>> {
+pub(super) async fn begin<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, hold: &Hold) -> Result<S, Option<String>> {
 	let talk = async {
 		send(&mut stream, &frame(&Request::Hold(hold.clone()), &[])).await.map_err(|_| None)?;
 		match receive::<Reply>(&mut stream).await {

@@ -7,7 +7,7 @@ use neuroshard_compute::exec::{Output, Stage, Wanted};
 use neuroshard_graph::{merkle::blake2_256, tiles::bytes_of, Class, ModelConfig};
 use neuroshard_support::frames;
 pub(super) use neuroshard_support::frames::FrameError;
-use neuroshard_types::{AccountId, H256};
+use neuroshard_types::{announcement::Held, AccountId, H256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Bytes of a message, and of its rows, at most.
@@ -51,6 +51,15 @@ pub(super) struct Hold {
 }
 
 impl Hold {
+	/// The same as announcements say it, of a model with so many layers.
+	pub(super) fn held(&self, layers: u32) -> Held {
+		let narrow = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
+		// The embedding is part 0.
+		let first = if self.embedding { 0 } else { self.first.saturating_add(1) };
+		let end = if self.head { layers.saturating_add(2) } else { self.first.saturating_add(self.layers).saturating_add(1) };
+		Held { parameters: self.parameters, class: self.class, first: narrow(first), parts: narrow(end.saturating_sub(first).max(1)) }
+	}
+
 	/// The stage, of a model.
 	pub(super) fn stage(&self) -> Stage {
 		let size = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);

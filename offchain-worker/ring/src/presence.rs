@@ -1,8 +1,8 @@
 //! Presence of holders: the parts of a model that somebody holds now, as others than the engine's thread see it.
 
-use std::sync::{
-	atomic::{AtomicBool, Ordering},
-	Arc,
+use std::{
+	collections::BTreeMap,
+	sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Holders that are connected and hold their spans. Clones share it.
@@ -11,9 +11,10 @@ pub(super) struct Presence(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-	/// Members of each span.
-	spans: Vec<Vec<usize>>,
-	here: Vec<AtomicBool>,
+	/// Number of spans.
+	spans: usize,
+	/// Of each member that was ever here its span, and whether it is here.
+	members: Mutex<BTreeMap<usize, (usize, bool)>>,
 }
 
 /// A member is here until this is dropped.
@@ -23,33 +24,38 @@ pub(super) struct Here {
 }
 
 impl Presence {
-	/// Nobody of these spans yet, whose members have numbers below `members`.
-	pub(super) fn new(spans: Vec<Vec<usize>>, members: usize) -> Self {
-		Self(Arc::new(Inner { spans, here: (0..members).map(|_| AtomicBool::new(false)).collect() }))
+	/// Nobody of so many spans yet.
+	pub(super) fn new(spans: usize) -> Self {
+		Self(Arc::new(Inner { spans, members: Mutex::default() }))
 	}
 
-	/// A member is here.
-	pub(super) fn enter(&self, member: usize) -> Here {
-		self.set(member, true);
+	fn members(&self) -> MutexGuard<'_, BTreeMap<usize, (usize, bool)>> {
+		// There is nothing half done about a map.
+		self.0.members.lock().unwrap_or_else(PoisonError::into_inner)
+	}
+
+	/// A member is here, and holds this span.
+	pub(super) fn enter(&self, member: usize, span: usize) -> Here {
+		self.members().insert(member, (span, true));
 		Here { presence: self.clone(), member }
 	}
 
-	fn set(&self, member: usize, is_here: bool) {
-		if let Some(here) = self.0.here.get(member) {
-			here.store(is_here, Ordering::Release);
-		}
+	/// Returns the number of holders of a span that are here.
+	pub(super) fn of(&self, span: usize) -> usize {
+		self.members().values().filter(|member| **member == (span, true)).count()
 	}
 
 	/// Returns whether each span has a holder here.
 	pub(super) fn is_complete(&self) -> bool {
-		let is_here = |member: &usize| self.0.here.get(*member).is_some_and(|here| here.load(Ordering::Acquire));
-		self.0.spans.iter().all(|members| members.iter().any(is_here))
+		(0..self.0.spans).all(|span| self.of(span) > 0)
 	}
 }
 
 impl Drop for Here {
 	fn drop(&mut self) {
-		self.presence.set(self.member, false);
+		if let Some((_, is_here)) = self.presence.members().get_mut(&self.member) {
+			*is_here = false;
+		}
 	}
 }
 
@@ -59,11 +65,12 @@ mod tests {
 
 	#[test]
 	fn a_model_is_complete_while_each_span_has_somebody() {
-		let presence = Presence::new(vec![vec![0, 1], vec![2]], 3);
+		let presence = Presence::new(2);
 		assert!(!presence.is_complete());
-		let (one, two) = (presence.enter(1), presence.enter(2));
+		let (one, two) = (presence.enter(1, 0), presence.enter(2, 1));
 		assert!(presence.is_complete());
-		let other = presence.enter(0);
+		let other = presence.enter(0, 0);
+		assert_eq!([0, 1].map(|span| presence.of(span)), [2, 1]);
 		drop(one);
 		assert!(presence.is_complete());
 		drop((two, other));

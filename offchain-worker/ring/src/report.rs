@@ -81,6 +81,11 @@ impl Reports {
 		locked(&self.0.replacements).iter().copied().collect()
 	}
 
+	/// Returns whether somebody was found to have lied, now or before.
+	pub(super) fn is_liar(&self, name: &str) -> bool {
+		locked(&self.0.liars).as_ref().is_some_and(|liars| liars.what(name).is_some())
+	}
+
 	pub(super) fn joined(&self, name: &str) {
 		tracing::info!("{name} holds its span");
 		self.push(Report::Joined(name.to_owned()));

@@ -8,6 +8,7 @@ use super::{
 	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
 	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split, Standing},
 	presence::Presence,
+	recruit::{Recruited, Recruiting},
 	report::Reports,
 	span::Span,
 };
@@ -18,8 +19,10 @@ use neuroshard_inference::Source;
 use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
 use neuroshard_types::{inference, AccountId, H256};
 use std::{
+	future::Future,
 	path::PathBuf,
-	sync::mpsc::sync_channel,
+	pin::Pin,
+	sync::{mpsc::sync_channel, Arc},
 	time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
@@ -34,11 +37,19 @@ const GREETING: Duration = Duration::from_secs(20);
 /// Longest time in which all spans are loaded.
 const LOADING: Duration = Duration::from_secs(600);
 
+/// Says who has the parameters of a ring and takes streams now, as far as the directory knows.
+pub type Find = Arc<dyn Fn() -> Vec<PeerAddress> + Send + Sync>;
+
+/// A stream that is being opened.
+pub(super) type OpenFuture = Pin<Box<dyn Future<Output = Option<ByteStream>> + Send>>;
+
 /// Options of a ring's start.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
 	/// Peers that may hold spans.
 	pub members: Vec<PeerAddress>,
+	/// Says who else may hold spans, and takes the place of who is lost; without it, nobody does but `members`.
+	pub find: Option<Find>,
 	/// Number of members that hold each span.
 	pub redundancy: usize,
 	/// Rule by which layers are split.
@@ -69,13 +80,13 @@ pub struct Started {
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
 	/// Nobody answers.
-	#[error("none of the workers named with --ring can be used: {}", .0.join("; "))]
+	#[error("none of the workers of the ring can be used: {}", .0.join("; "))]
 	Nobody(Vec<String>),
 	/// They cannot be on an offer together.
 	#[error(transparent)]
 	Members(#[from] MembersError),
 	/// They cannot hold the model.
-	#[error("the model does not fit the workers named with --ring: {0}")]
+	#[error("the model does not fit the workers of the ring: {0}")]
 	Placement(#[from] PlacementError),
 	/// A part of the model.
 	#[error("a part of the model cannot be loaded: {0}")]
@@ -90,7 +101,7 @@ pub enum RingError {
 
 /// Why a worker cannot be used.
 #[derive(Debug, thiserror::Error)]
-enum Unusable {
+pub(super) enum Unusable {
 	/// It cannot be reached.
 	#[error(transparent)]
 	Stream(#[from] StreamError),
@@ -123,11 +134,11 @@ enum Unusable {
 }
 
 /// A worker that could hold a span.
-struct Candidate {
-	address: PeerAddress,
-	profile: Profile,
+pub(super) struct Candidate {
+	pub(super) address: PeerAddress,
+	pub(super) profile: Profile,
 	/// Seconds to it.
-	latency: f64,
+	pub(super) latency: f64,
 	/// Bytes a second to it.
 	bandwidth: f64,
 	/// What the chain knows of its account.
@@ -193,18 +204,35 @@ pub async fn start(
 	}
 	let banned: Vec<CancellationToken> = members.iter().map(|_| CancellationToken::new()).collect();
 	let (sender, events) = sync_channel(EVENTS);
-	let presence = Presence::new(spans.iter().map(|span| span.members.clone()).collect(), members.len());
-	let mut tasks = JoinSet::new();
+	let (presence, reports, mut tasks) = (Presence::new(spans.len()), Reports::keeping(liars), JoinSet::new());
+	let mut of_spans = spans.iter().enumerate().flat_map(|(number, span)| span.members.iter().map(move |_| number));
 	for (index, (_, address)) in members.iter().enumerate() {
-		let (streams, address) = (streams.clone(), address.clone());
-		let open = move || {
-			let (streams, address) = (streams.clone(), address.clone());
-			async move { streams.open(&address).await.ok() }
-		};
-		let hold = holds[index].clone();
-		tasks.spawn(keep(index, hold, (sender.clone(), presence.clone()), [stop.clone(), banned[index].clone()], open));
+		let open = opening(streams.clone(), address.clone(), options.find.clone());
+		let (hold, of) = (holds[index].clone(), (index, of_spans.next().unwrap_or_default()));
+		tasks.spawn(keep(of, hold, (sender.clone(), presence.clone()), [stop.clone(), banned[index].clone()], None, open));
 	}
-	let reports = Reports::keeping(liars);
+	// Who is on an offer is on the chain: another one takes another offer.
+	if let (Some(find), None) = (&options.find, &ring) {
+		let needed = placement.ring().map(|span| span.bytes);
+		let recruiting = Recruiting {
+			streams: streams.clone(),
+			find: find.clone(),
+			spans: spans.iter().map(|span| span.hold.clone()).zip(needed).collect(),
+			redundancy: options.redundancy.max(1),
+			members: members
+				.iter()
+				.zip(&banned)
+				.enumerate()
+				.map(|(index, ((_, address), banned))| {
+					let span = spans.iter().position(|span| span.members.contains(&index)).unwrap_or_default();
+					Recruited { span, peer: address.peer, banned: banned.clone() }
+				})
+				.collect(),
+			events: (sender.clone(), presence.clone()),
+			reports: reports.clone(),
+		};
+		tasks.spawn(recruiting.run(stop.clone()));
+	}
 	let names = members.into_iter().map(|(name, _)| name).zip(banned).collect();
 	let (patience, told) = (options.patience, reports.clone());
 	let waiting = move || {
@@ -216,6 +244,15 @@ pub async fn start(
 	Ok(Started { engine, placement, reports, ring, tasks })
 }
 
+/// Opens streams to a member: where it is now, if that can be found out.
+pub(super) fn opening(streams: Streams, address: PeerAddress, find: Option<Find>) -> impl FnMut() -> OpenFuture + Send {
+	move || {
+		let now = find.iter().flat_map(|find| find()).find(|found| found.peer == address.peer);
+		let (streams, address) = (streams.clone(), now.unwrap_or_else(|| address.clone()));
+		Box::pin(async move { streams.open(&address).await.ok() })
+	}
+}
+
 impl Candidate {
 	/// The account that it names.
 	fn account(&self) -> Option<&AccountId> {
@@ -224,7 +261,12 @@ impl Candidate {
 }
 
 /// Asks a worker who it is, and measures the way to it. With `offering`, it is told if the account that it names is not its own, and is not used then.
-async fn greet(streams: &Streams, address: &PeerAddress, parameters: H256, offering: Option<&Offering>) -> Result<Candidate, Unusable> {
+pub(super) async fn greet(
+	streams: &Streams,
+	address: &PeerAddress,
+	parameters: H256,
+	offering: Option<&Offering>,
+) -> Result<Candidate, Unusable> {
 	let greeting = tokio::time::timeout(GREETING, measure(streams, address, parameters)).await;
 	let (candidate, mut stream) = greeting.map_err(|_| Unusable::Silent)??;
 	let (Some(offering), Some(account)) = (offering, candidate.account()) else { return Ok(candidate) };

@@ -4,6 +4,7 @@ use super::{
 	answering,
 	driver::{Patience, Ring},
 	link::{keep, EVENTS},
+	loaded::Loaded,
 	message::{frame, receive, send, Hold, Profile, Reply, Request},
 	placement::{place, Links, Node, Roles, Speed, Split},
 	presence::Presence,
@@ -174,7 +175,7 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 		spans.push(Span::new(hold, (index * holders..(index + 1) * holders).collect()));
 		first = *end;
 	}
-	let presence = Presence::new(spans.iter().map(|span| span.members.clone()).collect(), spans.len() * holders);
+	let presence = Presence::new(spans.len());
 	let mut names = Vec::new();
 	for index in 0..spans.len() * holders {
 		let (of_member, conduct_of, handle) = (source.clone(), Conduct::default(), runtime.handle().clone());
@@ -188,14 +189,16 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 				let (ours, theirs) = duplex(1 << 20);
 				let (near, far) = duplex(1 << 20);
 				let profile = Profile { parameters: source.parameters, memory: 1 << 30, bandwidth: 0, flops: 0, account: None };
-				handle.spawn(answering::answer(far, source, profile, None));
+				let sources = tokio::sync::watch::channel(vec![source]).1;
+				handle.spawn(answering::answer(far, sources, profile, None, Loaded::default()));
 				handle.spawn(between(theirs, near, conduct));
 				Some(ours)
 			}
 		};
 		let banned = CancellationToken::new();
 		let hold = spans[index / holders].hold.clone();
-		runtime.spawn(keep(index, hold, (sender.clone(), presence.clone()), [stop.clone(), banned.clone()], open));
+		let of = (index, index / holders);
+		runtime.spawn(keep(of, hold, (sender.clone(), presence.clone()), [stop.clone(), banned.clone()], None, open));
 		names.push((format!("member {index}"), banned));
 	}
 	let mut ring = Ring::new(source, spans, names, (events, presence), patience, reports.clone()).unwrap();
@@ -206,7 +209,7 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 	TestRing { ring, conduct, reports, stop, _runtime: runtime }
 }
 
-fn piece<'a>(sequence: &'a mut Sequence, tokens: &'a [u32]) -> Piece<'a> {
+pub(super) fn piece<'a>(sequence: &'a mut Sequence, tokens: &'a [u32]) -> Piece<'a> {
 	Piece { sequence, tokens, wanted: Wanted::All }
 }
 
@@ -219,11 +222,11 @@ fn nobody_is_late() -> Patience {
 	Patience { late: AGES, unknown: AGES, lost: AGES, begun: AGES }
 }
 
-fn bits(rows: &[f32]) -> Vec<u32> {
+pub(super) fn bits(rows: &[f32]) -> Vec<u32> {
 	rows.iter().map(|value| value.to_bits()).collect()
 }
 
-fn expected(text: &[u32]) -> Vec<u32> {
+pub(super) fn expected(text: &[u32]) -> Vec<u32> {
 	expected_of(&source(), text)
 }
 
@@ -234,7 +237,7 @@ fn expected_of(source: &Source, text: &[u32]) -> Vec<u32> {
 	bits(inference.logits(&pages, &mut [Piece { sequence: &mut sequence, tokens: text, wanted: Wanted::All }]).unwrap())
 }
 
-fn text(len: usize, seed: u32) -> Vec<u32> {
+pub(super) fn text(len: usize, seed: u32) -> Vec<u32> {
 	(0..u32::try_from(len).unwrap()).map(|index| (index * 31 + seed * 17 + index * index) % 256).collect()
 }
 

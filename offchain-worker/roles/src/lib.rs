@@ -10,6 +10,7 @@
 //! [`worker`] starts them out of [`parts`]. None of them uses another one; what they share is:
 //!
 //! - [`actor`]: shared parts of their loops.
+//! - [`directory`]: who else is there, by what they announce; it is no role, and every process of a provider has it.
 //! - [`conduct`]: what a worker does where it could do something else.
 //! - [`quorum`]: rounds of which this account takes a part only, as their leader or for another one that leads.
 //! - [`content`]: checkpoints, deltas and datasets, from disk or peers; [`peers`]: where those are, as the chain says it.
@@ -25,6 +26,7 @@ mod auditor;
 mod conduct;
 mod content;
 pub mod defence;
+pub mod directory;
 mod error;
 mod holder;
 mod journal;

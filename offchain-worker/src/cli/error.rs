@@ -60,6 +60,9 @@ pub enum CliError {
 		"a worker of the ring has told wrong rows: a ring is made anew without it, and offered, and what is not claimed yet is paid to that one"
 	)]
 	RingLied,
+	/// Another ring is to be placed.
+	#[error("{0}: the ring is placed anew")]
+	RingMoves(String),
 	/// The account at hand is the operator of another provider.
 	#[error("account {operator} is the operator of {known} already, not of {owner}: use another account, in a folder of its own, with --base-path")]
 	OtherOwner {

@@ -260,6 +260,12 @@ pub(super) fn served(base: &Path, which: Which, root: H256) -> Option<Served> {
 	Some(Served::new(run, round, move || newest().map(|header| header.round)))
 }
 
+/// Root of the newest checkpoint in the base folder; `None` for a folder, or without one.
+pub(super) fn newest(base: &Path, which: Which) -> Option<H256> {
+	let run = which.run.or_else(|| newest_run(base)).filter(|_| which.folder.is_none())?;
+	Some(Checkpoint::header(&checkpoint_folder(base, run)).ok().flatten()?.root())
+}
+
 /// `run`, or the newest run that there is, and its model.
 fn shape(base: &Path, run: Option<RunId>) -> Result<(RunId, ModelConfig), CliError> {
 	let run = run.or_else(|| newest_run(base)).ok_or_else(|| missing(base, None))?;

@@ -1,6 +1,12 @@
 //! `serve`.
 
-use super::{conduct::Conducts, local, open::create_base, owner, parse, CliError, Common};
+use super::{
+	conduct::Conducts,
+	found::{self, Found, RingMember, Watched},
+	local,
+	open::create_base,
+	owner, parse, CliError, Common,
+};
 use axum::http::Uri;
 use clap::Args;
 use neuroshard_chain_client::{
@@ -11,8 +17,8 @@ use neuroshard_compute::exec::PAGE_TOKENS;
 use neuroshard_disputes::answers::{judge, longest_text, InUse, Parts, Player, TranscriptStore};
 use neuroshard_graph::{game::Side, ParamLayout};
 use neuroshard_http::Origin;
-use neuroshard_inference::{batcher::Limits, Model};
-use neuroshard_network::{keypair_from_secret, PeerAddress, Streams};
+use neuroshard_inference::{batcher::Limits, Engine, Model, Readiness};
+use neuroshard_network::{keypair_from_secret, Purpose, Reach, Streams};
 use neuroshard_provider::{
 	paid::{Accounts, Business, BusinessError, Keeper},
 	serve, Options,
@@ -21,7 +27,7 @@ use neuroshard_ring::{
 	accounts::{consent::Watch, is_of, Offering, Terms},
 	liars::Liars,
 	placement::Split,
-	start::{self, Started},
+	start::{self, RingError, Started},
 	Patience, RingView,
 };
 use neuroshard_support::{backoff::Backoff, hardware, memory::available_memory};
@@ -32,6 +38,7 @@ use neuroshard_types::{
 	AccountId, RoundIndex, RunId, H256,
 };
 use std::{
+	collections::BTreeSet,
 	net::{Ipv4Addr, SocketAddr},
 	path::PathBuf,
 	time::{Duration, Instant},
@@ -81,9 +88,13 @@ pub(super) struct Serve<C: Conducts> {
 	/// Memory for the KV cache, in MiB. Answers wait for it.
 	#[arg(long, value_name = "MIB", default_value_t = 1_024)]
 	memory: usize,
-	/// Have the layers computed by the workers at these addresses, which `hold` prints. May be given several times, or with commas between addresses.
-	#[arg(long, value_name = "MULTIADDR", value_delimiter = ',')]
-	ring: Vec<PeerAddress>,
+	/// Have the layers computed by the workers at these addresses, which `hold` prints. May be given several times, or with commas between addresses. With
+	/// `auto`, workers that announce themselves are found, and others take the place of those that are lost; that needs a node.
+	#[arg(long, value_name = "MULTIADDR|auto", value_delimiter = ',')]
+	ring: Vec<RingMember>,
+	/// Dial private addresses that workers announce: for networks without the internet. Goes without saying on a chain for development.
+	#[arg(long, requires = "ring")]
+	dial_private: bool,
 	/// How many workers hold each layer. With two or more, what they compute is compared, and one takes the place of another.
 	#[arg(long, default_value_t = 1, requires = "ring", value_parser = clap::value_parser!(u8).range(1..))]
 	redundancy: u8,
@@ -149,18 +160,43 @@ impl<C: Conducts> Serve<C> {
 	pub(super) async fn run(self, common: &Common) -> Result<u8, CliError> {
 		let stop = CancellationToken::new();
 		super::start::stop_on_signals(&stop)?;
+		let found = match found::named(&self.ring)? {
+			Some(_) => None,
+			None => match Found::open(common, self.dial_private, &stop).await? {
+				Some(found) => Some(found),
+				None => return Ok(0),
+			},
+		};
+		let served = self.serve_on(common, found.as_ref(), &stop).await;
+		if let Some(found) = found {
+			found.leave().await;
+		}
+		served
+	}
+
+	/// Serves until `stop` is cancelled, with one ring after another if they are found.
+	async fn serve_on(&self, common: &Common, found: Option<&Found>, stop: &CancellationToken) -> Result<u8, CliError> {
 		let threads = hardware::threads(self.threads);
 		if !self.provider || self.explain {
-			return self.serve(common, threads, None, &stop).await;
+			return loop {
+				match self.serve(common, threads, None, found, stop).await {
+					Err(moves @ CliError::RingMoves(_)) => println!("{moves}"),
+					served => break served,
+				}
+			};
 		}
 		let (mut kept, mut last) = (self.keep(common, threads).await?, None);
 		let served = loop {
 			let began = Instant::now();
-			let served = self.serve(common, threads, Some(&mut kept), &stop).await;
+			let served = self.serve(common, threads, Some(&mut kept), found, stop).await;
 			let Err(error) = &served else { break served };
 			// With the claims of what is owed by now.
 			kept.attempt.cancel();
 			kept.attempt = kept.over.child_token();
+			if let (CliError::RingMoves(_), false) = (error, stop.is_cancelled()) {
+				println!("{error}");
+				continue;
+			}
 			if stop.is_cancelled() || !kept.has_answers() && !matches!(error, CliError::RingLied) {
 				break served;
 			}
@@ -181,7 +217,14 @@ impl<C: Conducts> Serve<C> {
 	}
 
 	/// Serves until `stop` is cancelled; as a provider, with what that keeps.
-	async fn serve(&self, common: &Common, threads: usize, mut kept: Option<&mut Kept>, stop: &CancellationToken) -> Result<u8, CliError> {
+	async fn serve(
+		&self,
+		common: &Common,
+		threads: usize,
+		mut kept: Option<&mut Kept>,
+		found: Option<&Found>,
+		stop: &CancellationToken,
+	) -> Result<u8, CliError> {
 		let class = self.class.into();
 		let computes = local::Computes::new(self.device.device()?, threads)?;
 		let registered = match &kept {
@@ -194,7 +237,7 @@ impl<C: Conducts> Serve<C> {
 				(model, adapters, None)
 			}
 			false => {
-				let (model, started) = self.ring(common, &computes, registered.as_ref(), stop).await?;
+				let Some((model, started)) = self.ring(common, &computes, registered.as_ref(), found, stop).await? else { return Ok(0) };
 				(model, Vec::new(), Some(started))
 			}
 		};
@@ -248,7 +291,7 @@ impl<C: Conducts> Serve<C> {
 		let is_paid = paid.is_some();
 		let told: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
 		let options = Options {
-			address: self.listen,
+			address: found.and_then(|found| found.bound.get()).copied().unwrap_or(self.listen),
 			keys: self.api_keys.clone(),
 			limits,
 			signer,
@@ -262,6 +305,7 @@ impl<C: Conducts> Serve<C> {
 			hosts: self.endpoint.iter().filter_map(|url| Some(url.parse::<Uri>().ok()?.host()?.to_owned())).collect(),
 		};
 		let ready = |address: SocketAddr| {
+			found.map(|found| found.bound.set(address));
 			println!("{name} answers at http://{address}/v1; a page to chat on is at http://{address}/");
 			if !told.is_empty() {
 				println!("beside it answer, by their names: {}", told.join(", "));
@@ -272,13 +316,42 @@ impl<C: Conducts> Serve<C> {
 			}
 		};
 		let serving = stop.child_token();
-		let (ending, found) = (serving.clone(), lie.clone());
+		let (ending, lied) = (serving.clone(), lie.clone());
 		let _watch = AbortOnDropHandle::new(tokio::spawn(async move {
-			found.cancelled().await;
+			lied.cancelled().await;
 			ending.cancel();
 		}));
-		serve(model, options, ready, serving).await?;
+		let root = model.root;
+		let watched = ring.as_ref().map(|ring| Watched {
+			run: common.base().ok().filter(|_| self.model.is_none()).map(|base| (base, self.run)),
+			root,
+			members: ring.view.placement.spans.iter().map(|span| span.node).collect::<BTreeSet<_>>().len(),
+			offered: on_offer.map(|ring| ring.ready.clone()),
+		});
+		let moves = async {
+			match (found, &watched) {
+				(Some(found), Some(watched)) => found::moves(found, watched).await,
+				_ => std::future::pending().await,
+			}
+		};
+		let (ending, mut moved) = (serving.clone(), None);
+		{
+			let served = serve(model, options, ready, serving);
+			tokio::pin!(served, moves);
+			tokio::select! {
+				served = &mut served => served?,
+				words = &mut moves => {
+					// Answers that are under way end first.
+					ending.cancel();
+					served.await?;
+					moved = Some(words);
+				}
+			}
+		}
 		drop(in_use);
+		if let (Some(words), false, false) = (moved, stop.is_cancelled(), lie.is_cancelled()) {
+			return Err(CliError::RingMoves(words));
+		}
 		match lie.is_cancelled() && !stop.is_cancelled() {
 			true => Err(CliError::RingLied),
 			false => Ok(0),
@@ -389,14 +462,16 @@ impl<C: Conducts> Serve<C> {
 		Ok(Provided { checkpoint: (id.run, id.round), prices, business, in_use, consents })
 	}
 
-	/// The model, computed by the workers that were named; for a provider's offer, if there is one.
+	/// The model, computed by the workers that were named, or are found; for a provider's offer, if there is one. `None` if the driver is asked to stop
+	/// meanwhile.
 	async fn ring(
 		&self,
 		common: &Common,
 		computes: &local::Computes,
 		registered: Option<&Registered>,
+		found: Option<&Found>,
 		stop: &CancellationToken,
-	) -> Result<(Model, Around), CliError> {
+	) -> Result<Option<(Model, Around)>, CliError> {
 		if self.provider && self.redundancy < 2 {
 			tracing::warn!(
 				"nobody compares what the workers of the ring compute, and this provider's stake answers for it: name only workers that you trust, or have each \
@@ -407,12 +482,15 @@ impl<C: Conducts> Serve<C> {
 		create_base(&base)?;
 		let (card, source) = local::card(&base, self.which(), computes)?;
 		let keypair = keypair_from_secret(&mut network_seed(&base, &common.unlock())?.expose().to_owned())?;
-		let (streams, _, _, _) = Streams::start(keypair, Vec::new(), stop.clone()).await?;
+		let reach = found.map_or(Reach::Anywhere, |found| found.reach);
+		let (streams, _, _, _) = Streams::start_within(reach, Purpose::Ring, keypair, Vec::new(), stop.clone()).await?;
 		println!("this driver is {}", streams.local());
 		let page = source.config.kv_dim().saturating_mul(source.config.layers).saturating_mul(2);
 		let page = usize::try_from(page).unwrap_or(usize::MAX).saturating_mul(PAGE_TOKENS * size_of::<f32>());
+		let find = found.map(|found| found.find(source.parameters));
 		let options = start::Options {
-			members: self.ring.clone(),
+			members: found::named(&self.ring)?.unwrap_or_default(),
+			find: find.clone(),
 			redundancy: self.redundancy.into(),
 			split: match self.split {
 				Splitting::Speed => Split::BySpeed,
@@ -427,16 +505,33 @@ impl<C: Conducts> Serve<C> {
 			terms: Terms { driver: who.clone(), prices: *prices, redundancy: self.redundancy },
 		});
 		let offers = offering.is_some();
-		let liars = Liars::read(&base).map_err(|source| CliError::File { path: base.clone(), source })?;
-		let Started { engine, placement, reports, ring: members, tasks } =
-			start::start(&streams, source.in_class(self.class.into()), options, liars, offering, stop.clone()).await?;
+		let source = source.in_class(self.class.into());
+		let mut said = String::new();
+		let Started { engine, placement, reports, ring: members, tasks } = loop {
+			let mut options = options.clone();
+			if let Some(find) = &find {
+				let Some(there) = found::settled(find, stop).await else { return Ok(None) };
+				options.members = there;
+			}
+			let liars = Liars::read(&base).map_err(|source| CliError::File { path: base.clone(), source })?;
+			match (start::start(&streams, source.clone(), options, liars, offering.clone(), stop.clone()).await, &find) {
+				(Ok(started), _) => break started,
+				(Err(error @ (RingError::Nobody(_) | RingError::Placement(_))), Some(find)) if !self.explain => {
+					if found::tried_again(find, &error, &mut said, stop).await.is_none() {
+						return Ok(None);
+					}
+				}
+				(Err(error), _) => return Err(error.into()),
+			}
+		};
+		let ready = engine.readiness();
 		if offers && members.is_none() {
 			println!("no worker of the ring names an account (`hold --provider` does): this provider is alone on its offer, and pays them itself");
 		}
-		Ok((
+		Ok(Some((
 			card.with(self.class.into(), Box::new(engine)),
-			Around { view: RingView { placement, reports }, members, _tasks: tasks, _streams: streams },
-		))
+			Around { view: RingView { placement, reports }, members, ready, _tasks: tasks, _streams: streams },
+		)))
 	}
 }
 
@@ -543,6 +638,8 @@ struct Around {
 	view: RingView,
 	/// Its accounts, if it has them, and what each holds.
 	members: Option<inference::Ring>,
+	/// Whether each span has a holder.
+	ready: Readiness,
 	_tasks: JoinSet<()>,
 	_streams: Streams,
 }

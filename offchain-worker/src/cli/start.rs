@@ -3,6 +3,7 @@
 use super::{
 	conduct::Conducts,
 	device::DeviceOption,
+	directory,
 	open::{create_base, RunLock},
 	owner, parse,
 	push::location,
@@ -13,7 +14,7 @@ use futures::future::OptionFuture;
 use neuroshard_chain_client::{keys::Keys, ChainClient, Neuro};
 use neuroshard_data::manifest::{DatasetManifest, MANIFEST_FILE};
 use neuroshard_mirror::{Mirrors, Timing};
-use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig, PeerAddress};
+use neuroshard_network::{keypair_from_secret, GossipConfig, Multiaddr, Network, NetworkConfig, PeerAddress};
 use neuroshard_roles::{
 	defence::clocks,
 	offer_start,
@@ -164,7 +165,10 @@ impl<C: Conducts> Run<C> {
 			Some(named) => Some(quorum::ways::open(named, keypair.clone(), &self.quorum_listen, stop.child_token()).await?),
 			None => None,
 		};
-		let (net, network) = Network::start(self.network(mirrors), keypair, store.clone(), stop.child_token()).await?;
+		let gossip = Some(GossipConfig::of(client.genesis()));
+		let config = NetworkConfig { gossip, ..self.network(mirrors) };
+		let (net, network) = Network::start(config, keypair, store.clone(), stop.child_token()).await?;
+		let (_, knowing) = directory::pass_on(client.clone(), net.clone(), stop.child_token());
 		let reporter = Reporter::new(Status {
 			pid: std::process::id(),
 			account: who.to_string(),
@@ -203,7 +207,7 @@ impl<C: Conducts> Run<C> {
 		let result = worker.run(stop.clone()).await;
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
-		let _ = tokio::join!(network, clocks, following, OptionFuture::from(linked));
+		let _ = tokio::join!(network, knowing, clocks, following, OptionFuture::from(linked));
 		last_words(reporter, written).await;
 		result?;
 		Ok(0)

@@ -14,6 +14,7 @@ mod crashes;
 mod defence;
 mod devices;
 mod devnet;
+mod found;
 mod limits;
 mod overlap;
 mod paid;

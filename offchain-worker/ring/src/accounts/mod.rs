@@ -6,9 +6,11 @@
 //!
 //! - [`Offering`]: the driver's side. It looks at whom it greets, and makes the ring of its offer from who holds what.
 //! - [`consent`]: the driver waits until all members have agreed.
+//! - [`drivers`]: whom a holder answers.
 //! - [`member`]: the holder agrees to the offer, if it is the one that it was told.
 
 pub mod consent;
+pub mod drivers;
 pub mod member;
 #[cfg(test)]
 mod tests;

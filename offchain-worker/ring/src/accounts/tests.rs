@@ -6,12 +6,14 @@ use super::{
 		driver::Patience,
 		lend::{lend, Lent},
 		liars::Liars,
+		loaded::Loaded,
 		message::{frame, receive, send, Hold, Profile, Reply, Request},
 		placement::{place, Link, Links, Node, Placement, Roles, Speed, Split},
 		start::{held, start, Options, RingError, Started},
 		tests::source,
 	},
 	consent::{Consent, Watch},
+	drivers::{Drivers, Registered},
 	member::{decisions, Difference, Member, Tasks},
 	*,
 };
@@ -24,7 +26,7 @@ use neuroshard_types::{
 	inference::{CheckpointId, Class, Offer, OfferView},
 	ModelConfig, H256,
 };
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 use tokio::{
 	sync::watch,
 	task::{JoinHandle, JoinSet},
@@ -232,7 +234,14 @@ impl Worker {
 		let (streams, incoming, mut bound, _) = Streams::start(Keypair::generate_ed25519(), listen, stop.clone()).await.unwrap();
 		let lent = Lent::measured(&source, &Exec::new(1).unwrap(), 1 << 30).unwrap();
 		let lent = account.map_or(lent.clone(), |account| lent.of(account));
-		let lending = tokio::spawn(lend(incoming, source, lent, HashSet::new(), Some(tasks.clone()), stop.clone()));
+		let lending = tokio::spawn(lend(
+			incoming,
+			watch::channel(vec![source]).1,
+			lent,
+			Drivers::Anybody,
+			(Some(tasks.clone()), Loaded::default()),
+			stop.clone(),
+		));
 		Self { address: bound.remove(0), tasks, stop, _streams: streams, lending }
 	}
 
@@ -254,6 +263,7 @@ async fn chain(providers: Vec<(AccountId, ProviderView)>) -> MockNode {
 fn options_of(workers: &[&Worker]) -> Options {
 	Options {
 		members: workers.iter().map(|worker| worker.address.clone()).collect(),
+		find: None,
 		redundancy: 1,
 		split: Split::MemoryWeighted,
 		texts: 1,
@@ -350,7 +360,7 @@ async fn a_ring_has_the_accounts_of_those_who_hold_it_and_not_of_one_that_names_
 async fn a_holder_takes_note_of_why_its_account_is_not_used() {
 	let (mut ours, theirs) = tokio::io::duplex(1 << 20);
 	let profile = Profile { parameters: PARAMETERS, memory: 1, bandwidth: 1, flops: 1, account: Some(account(1)) };
-	let answering = tokio::spawn(answer(theirs, source(), profile, None));
+	let answering = tokio::spawn(answer(theirs, watch::channel(vec![source()]).1, profile, None, Loaded::default()));
 	let unfit = is_member(&account(1), &peer(), Some(&registered(&peer()))).unwrap_err();
 	send(&mut ours, &frame(&Request::Unfit(unfit), &[])).await.unwrap();
 	assert_eq!(receive::<Reply>(&mut ours).await.unwrap(), (Reply::Noted, Vec::new()));
@@ -414,4 +424,32 @@ async fn a_driver_is_told_when_all_have_agreed_and_when_one_has_left() {
 	}
 	stop.cancel();
 	tasks.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_answers_providers_with_the_role_of_a_driver_and_nobody_else() {
+	let peers = [peer(), peer(), peer()];
+	let with = |peer: &PeerId, role| {
+		let mut view = registered(peer);
+		view.info.roles = neuroshard_types::provider::Roles::only(role);
+		view
+	};
+	let node = chain(vec![(account(1), with(&peers[0], Role::Driver)), (account(2), with(&peers[1], Role::Worker))]).await;
+	let listed = [1, 2].map(|number| (account(number), PeerIdBytes::truncate_from(peers[usize::from(number) - 1].to_bytes())));
+	node.answer_by("Staking", "active_peers", move |_| {
+		let page: Vec<_> = listed
+			.iter()
+			.map(|(account, peer)| (account.clone(), peer.clone(), neuroshard_types::provider::Addresses::default()))
+			.collect();
+		(page, None::<AccountId>).encode()
+	});
+	let mut drivers = Drivers::Registered(Registered::new(node.client().await));
+	let mut refused = Vec::new();
+	for peer in &peers {
+		refused.push(drivers.refusal(peer).await.is_some());
+	}
+	assert_eq!(refused, [false, true, true]);
+	let mut named = Drivers::Named([peers[2]].into());
+	assert!(named.refusal(&peers[2]).await.is_none() && named.refusal(&peers[0]).await.is_some());
+	assert!(Drivers::Anybody.refusal(&peers[1]).await.is_none());
 }

@@ -3,6 +3,7 @@
 use super::{members, ways};
 use crate::cli::{
 	conduct::Conducts,
+	directory,
 	open::{create_base, RunLock},
 	owner, parse,
 	start::{check_dataset, connect, last_words, mirrors, stop_on_signals},
@@ -11,7 +12,7 @@ use crate::cli::{
 use clap::Args;
 use neuroshard_chain_client::keys::Keys;
 use neuroshard_mirror::Mirrors;
-use neuroshard_network::{keypair_from_secret, Multiaddr, Network, NetworkConfig};
+use neuroshard_network::{keypair_from_secret, GossipConfig, Multiaddr, Network, NetworkConfig};
 use neuroshard_roles::{
 	defence::clocks,
 	status::{Reporter, Status},
@@ -84,7 +85,10 @@ impl<C: Conducts> Work<C> {
 		let store = Store::open(&base.join("store"), self.max_disk)?;
 		let keypair = keypair_from_secret(&mut keys.network.expose().clone())?;
 		let (ways, linked) = ways::open(named, keypair.clone(), &self.listen, stop.child_token()).await?;
-		let (net, network) = Network::start(self.network(mirrors), keypair, store.clone(), stop.child_token()).await?;
+		let gossip = Some(GossipConfig::of(client.genesis()));
+		let config = NetworkConfig { gossip, ..self.network(mirrors) };
+		let (net, network) = Network::start(config, keypair, store.clone(), stop.child_token()).await?;
+		let (_, knowing) = directory::pass_on(client.clone(), net.clone(), stop.child_token());
 		let reporter = Reporter::new(Status {
 			pid: std::process::id(),
 			account: who.to_string(),
@@ -101,7 +105,7 @@ impl<C: Conducts> Work<C> {
 		let result = work_in_quorum(parts, options, stop.clone()).await;
 		stop.cancel();
 		// The network closes its connections, and the last status gets to its file.
-		let _ = tokio::join!(network, linked, clocks, following);
+		let _ = tokio::join!(network, knowing, linked, clocks, following);
 		last_words(reporter, written).await;
 		result?;
 		Ok(0)

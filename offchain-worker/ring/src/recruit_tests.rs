@@ -1,0 +1,149 @@
+//! Rings on this machine that others come to, over connections of their own.
+
+use super::{
+	accounts::drivers::Drivers,
+	driver::Patience,
+	lend::{lend, Lent},
+	liars::Liars,
+	loaded::Loaded,
+	placement::Split,
+	start::{start, Find, Options, Started},
+	tests::{bits, expected, piece, source, text},
+};
+use neuroshard_compute::exec::{Exec, Sequence};
+use neuroshard_inference::Engine;
+use neuroshard_network::{Keypair, PeerAddress, Streams};
+use std::{
+	sync::{Arc, Mutex},
+	time::Duration,
+};
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+/// Longer than any machine takes for what is waited for.
+const AGES: Duration = Duration::from_secs(600);
+
+/// A worker that holds what it is asked to.
+struct Worker {
+	address: PeerAddress,
+	loaded: Loaded,
+	stop: CancellationToken,
+	lending: JoinHandle<()>,
+	_streams: Streams,
+}
+
+impl Worker {
+	async fn start(memory: u64) -> Self {
+		let (stop, loaded, source) = (CancellationToken::new(), Loaded::default(), source());
+		let listen = vec!["/ip4/127.0.0.1/udp/0/quic-v1".parse().unwrap()];
+		let (streams, incoming, mut bound, _) = Streams::start(Keypair::generate_ed25519(), listen, stop.clone()).await.unwrap();
+		let lent = Lent::measured(&source, &Exec::new(1).unwrap(), memory).unwrap();
+		let sources = watch::channel(vec![source]).1;
+		let lending = tokio::spawn(lend(incoming, sources, lent, Drivers::Anybody, (None, loaded.clone()), stop.clone()));
+		Self { address: bound.remove(0), loaded, stop, lending, _streams: streams }
+	}
+
+	async fn end(self) {
+		self.stop.cancel();
+		self.lending.await.unwrap();
+	}
+}
+
+/// What a directory would know.
+#[derive(Clone, Default)]
+struct Known(Arc<Mutex<Vec<PeerAddress>>>);
+
+impl Known {
+	fn add(&self, worker: &Worker) {
+		self.0.lock().unwrap().push(worker.address.clone());
+	}
+
+	fn find(&self) -> Find {
+		let known = self.clone();
+		Arc::new(move || known.0.lock().unwrap().clone())
+	}
+}
+
+async fn ring(known: &Known, redundancy: usize, stop: &CancellationToken) -> Started {
+	let (streams, _, _, _) = Streams::start(Keypair::generate_ed25519(), Vec::new(), stop.clone()).await.unwrap();
+	let find = known.find();
+	let patience = Patience { late: Duration::from_millis(300), unknown: AGES, lost: AGES, begun: AGES };
+	let options = Options { members: find(), find: Some(find), redundancy, split: Split::MemoryWeighted, texts: 1, pages: 8, patience };
+	let base = tempfile::tempdir().unwrap();
+	start(&streams, source(), options, Liars::read(base.path()).unwrap(), None, stop.clone()).await.unwrap()
+}
+
+/// Waits until a worker holds two spans.
+async fn until_it_holds_both(worker: &Worker) {
+	let held = async {
+		while worker.loaded.all().0.len() < 2 {
+			tokio::time::sleep(Duration::from_millis(20)).await;
+		}
+	};
+	tokio::time::timeout(AGES, held).await.unwrap();
+}
+
+/// Reads a text of 60 tokens, half of it before something happens.
+async fn read(mut started: Started, happens: impl AsyncFnOnce()) -> (Vec<u32>, Started) {
+	let (text, pages, mut sequence) = (text(60, 4), started.engine.pages(8), Sequence::default());
+	let mut logits = tokio::task::block_in_place(|| bits(started.engine.logits(&pages, &mut [piece(&mut sequence, &text[..30])]).unwrap()));
+	happens().await;
+	let rest = tokio::task::block_in_place(|| bits(started.engine.logits(&pages, &mut [piece(&mut sequence, &text[30..])]).unwrap()));
+	logits.extend(rest);
+	(logits, started)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_comes_takes_the_place_of_one_that_is_lost_and_the_text_goes_on() {
+	let (known, stop) = (Known::default(), CancellationToken::new());
+	// Too small for anything.
+	let small = Worker::start(1).await;
+	known.add(&small);
+	let [one, other] = [Worker::start(1 << 30).await, Worker::start(1 << 30).await];
+	known.add(&one);
+	known.add(&other);
+	let started = ring(&known, 1, &stop).await;
+	assert_eq!(started.placement.ring().count(), 2);
+	let late = Worker::start(1 << 30).await;
+	known.add(&late);
+	let held = one.loaded.all().0;
+	let (logits, _started) = read(started, async || one.end().await).await;
+	assert_eq!(logits, expected(&text(60, 4)));
+	// What the lost one held, and nothing else.
+	assert_eq!((late.loaded.all().0, small.loaded.all().0), (held, vec![]));
+	stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_nobody_comes_a_member_with_room_takes_a_second_span() {
+	let (known, stop) = (Known::default(), CancellationToken::new());
+	let [one, other] = [Worker::start(1 << 30).await, Worker::start(1 << 30).await];
+	known.add(&one);
+	known.add(&other);
+	let started = ring(&known, 1, &stop).await;
+	let held = [&one, &other].map(|worker| worker.loaded.all().0);
+	let (logits, _started) = read(started, async || one.end().await).await;
+	assert_eq!(logits, expected(&text(60, 4)));
+	let mut both = held.concat();
+	both.sort_unstable();
+	assert_eq!(other.loaded.all().0, both);
+	stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_span_that_fewer_hold_than_were_asked_for_gets_another_holder_before_it_is_needed() {
+	let (known, stop) = (Known::default(), CancellationToken::new());
+	let [one, other, late] = [Worker::start(1 << 30).await, Worker::start(1 << 30).await, Worker::start(1 << 30).await];
+	known.add(&one);
+	known.add(&other);
+	let started = ring(&known, 2, &stop).await;
+	// Each holds both spans.
+	until_it_holds_both(&other).await;
+	one.end().await;
+	known.add(&late);
+	until_it_holds_both(&late).await;
+	// It can go on alone.
+	let (logits, _started) = read(started, async || other.end().await).await;
+	assert_eq!(logits, expected(&text(60, 4)));
+	stop.cancel();
+}
