@@ -328,7 +328,13 @@ mod tests {
 		node.answer("Training", "round", &Some(round));
 		node.answer("Training", "record", &None::<RoundRecord>);
 		let base = tempfile::tempdir().unwrap();
-		let common = Common { node: vec![node.url()], base_path: Some(base.path().to_path_buf()), suri: None, passphrase_file: None };
+		let common = Common {
+			node: vec![node.url()],
+			base_path: Some(base.path().to_path_buf()),
+			suri: None,
+			passphrase_file: None,
+			max_memory: None,
+		};
 		for json in [false, true] {
 			let shown = StatusCommand { json, run: Some(id) }.run(&common).await;
 			assert_eq!(shown.map_err(|error| error.to_string()), Ok(0));

@@ -91,6 +91,7 @@ mod tests {
 			claim_from: 1,
 			conduct: std::sync::Arc::new(crate::Honest),
 			check: 0.0,
+			audit_in_files: false,
 		};
 		let (shared, keys) = Shared::new(parts, &options);
 		(Participant::new(shared, keys, &options).unwrap(), stop.drop_guard())

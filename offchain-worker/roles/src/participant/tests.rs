@@ -128,6 +128,7 @@ impl Fixture {
 			claim_from: NEURO,
 			conduct: Arc::new(Honest),
 			check: 0.0,
+			audit_in_files: false,
 		};
 		let (worker, stop, runtime) = (Worker::new(parts, options).unwrap(), self.stop.clone(), tokio::runtime::Handle::current());
 		tokio::task::spawn_blocking(move || runtime.block_on(worker.run(stop)))
