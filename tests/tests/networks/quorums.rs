@@ -57,7 +57,10 @@ impl Scenario {
 			Ok(status.and_then(|status| status.step))
 		});
 		let (done, all) = again.await.unwrap();
-		println!("worker {worker} is killed in round {round}: {:.1} s after its start {done} of {all} inner steps are done", before.elapsed().as_secs_f64());
+		println!(
+			"worker {worker} is killed in round {round}: {:.1} s after its start {done} of {all} inner steps are done",
+			before.elapsed().as_secs_f64()
+		);
 	}
 
 	/// A worker, and three that hold one place together.

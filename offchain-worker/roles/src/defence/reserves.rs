@@ -60,7 +60,8 @@ mod tests {
 		let at = client.now().await.unwrap();
 		let model = ModelConfig { layers: 2, ..ModelConfig::tiny() };
 		let config = RunConfig { model, train: TrainConfig::tiny(), ..training().0.run.unwrap().view.config };
-		let seat = |who: u8, first, count| Seat { leader: leader.clone(), who: AccountId::new([who; 32]), span: Span { first, count }, key: None };
+		let seat =
+			|who: u8, first, count| Seat { leader: leader.clone(), who: AccountId::new([who; 32]), span: Span { first, count }, key: None };
 		let alone = Reserves::default().of(&at, 3, &config).await.unwrap();
 
 		let mut reserves = Reserves::of_leader(leader.clone());
