@@ -142,7 +142,7 @@ fn honest(data: &[u8], request: &Request) -> Vec<u8> {
 		Request::Hashes { start, count, .. } => {
 			LeafList::of(data).unwrap().hashes()[start as usize..][..count as usize].as_flattened().to_vec()
 		}
-		Request::Note { .. } | Request::Farewell => Vec::new(),
+		Request::Note { .. } | Request::Farewell | Request::Gossip => Vec::new(),
 		Request::Leaves { start, count, .. } => data[start as usize * LEAF_BYTES..][..count as usize * LEAF_BYTES].to_vec(),
 	}
 }

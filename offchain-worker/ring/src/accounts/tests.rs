@@ -26,7 +26,7 @@ use neuroshard_types::{
 	inference::{CheckpointId, Class, Offer, OfferView},
 	ModelConfig, H256,
 };
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 use tokio::{
 	sync::watch,
 	task::{JoinHandle, JoinSet},

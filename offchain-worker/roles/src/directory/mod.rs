@@ -35,6 +35,8 @@ use tokio_util::sync::CancellationToken;
 const TICK: Duration = Duration::from_secs(1);
 /// Between two looks at the list of active providers, in milliseconds.
 const READ_MS: Moment = 60_000;
+/// The same while nobody is there who passes anything on: others may have registered their addresses just now.
+const ALONE_MS: Moment = 6_000;
 /// Peers that a newcomer asks what they know.
 const ASKED: usize = 3;
 /// Between two such questions later, in milliseconds: what was lost on the way is found again.
@@ -188,10 +190,11 @@ impl<C: Registrations> Task<C> {
 	/// Does what is due.
 	async fn tick(&mut self) -> Result<(), Stopped> {
 		let now = (self.now)();
-		if self.registry.is_older(READ_MS, now) {
+		let near = self.net.status().await?.gossip_peers;
+		if self.registry.is_older(if near.is_empty() { ALONE_MS } else { READ_MS }, now) {
 			self.look_at_chain(now).await?;
 		}
-		self.ask(now).await?;
+		self.ask(near, now);
 		if let Some(own) = &mut self.own {
 			if let Some(announcement) = own.announce(&self.net, &self.registry, now).await? {
 				self.directory.note_own(announcement, now);
@@ -228,21 +231,19 @@ impl<C: Registrations> Task<C> {
 		Ok(())
 	}
 
-	/// Asks a peer what it knows: the first ones soon, and then one from time to time.
-	async fn ask(&mut self, now: Moment) -> Result<(), Stopped> {
+	/// Asks one of these peers what it knows: some of them soon, and some again from time to time.
+	fn ask(&mut self, peers: Vec<PeerId>, now: Moment) {
 		let again = now.saturating_sub(self.asked_at) >= ASK_MS;
 		if !self.asking.is_empty() || self.asked.len() >= ASKED && !again {
-			return Ok(());
+			return;
 		}
 		if again {
 			self.asked.clear();
 		}
-		let connected = self.net.status().await?.gossip_peers;
-		let Some(peer) = connected.into_iter().find(|peer| !self.asked.contains(peer)) else { return Ok(()) };
+		let Some(peer) = peers.into_iter().find(|peer| !self.asked.contains(peer)) else { return };
 		self.asked.insert(peer);
 		self.asked_at = now;
 		let net = self.net.clone();
 		self.asking.spawn(async move { net.told_by(peer).await.ok().flatten() });
-		Ok(())
 	}
 }
