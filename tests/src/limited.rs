@@ -4,7 +4,7 @@
 use crate::{until, AuditRules, Binaries, Error, Layout, Network, Prepared, Preset, Rules, Text, Training};
 use neuroshard_compute::exec::Exec;
 use neuroshard_graph::span::cut;
-use neuroshard_quorum::{held_bytes, Place};
+use neuroshard_quorum::{needed_bytes, Place};
 use neuroshard_roles::Needs;
 use neuroshard_support::memory::available_memory;
 use neuroshard_training::presets;
@@ -89,7 +89,7 @@ impl Size {
 		let mut most = 0;
 		for member in 0..spans.len() {
 			let place = Place::usual((&model, &train), spans.clone(), member, 0);
-			most = most.max(held_bytes(&place, exec.clone()).map_err(|error| failed(&error))?);
+			most = most.max(needed_bytes(&place, exec.clone()).map_err(|error| failed(&error))?);
 		}
 		Ok((most + BESIDE).next_multiple_of(1 << 20))
 	}

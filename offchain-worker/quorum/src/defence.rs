@@ -2,21 +2,30 @@
 //! what it was given.
 
 use crate::{
-	keep::{DefenceError, Keep, KeepError, Kept},
+	keep::{decode, DefenceError, Keep, KeepError, Kept},
 	ledger::Ledger,
 	member::{Place, Slip},
 };
+use codec::Encode;
+use neuroshard_atomic_write::write_private;
 use neuroshard_compute::{
-	exec::Exec,
-	player::{PlayError, Player, SpanStory},
+	exec::{Exec, SpanTrainer},
+	player::{Job, PlayError, Player, SpanStory, Story},
 };
 use neuroshard_graph::{
-	game::{together, GameError, Move, Position, Record, Setting, Side, Site, Target},
-	merkle::{level, Hash},
+	config::ConfigError,
+	game::{together, GameError, Move, Position, Setting, Side, Site, Target},
+	merkle::{level, merkle_root, Hash},
+	plan::Plan,
 	span::{cover, Held},
 };
+use neuroshard_support::memory::available_memory;
 use neuroshard_training::files::{FilesError, TileFile};
-use std::{path::PathBuf, sync::Arc};
+use neuroshard_types::{run::Work, H256};
+use std::{
+	path::{Path, PathBuf},
+	sync::Arc,
+};
 
 /// Why a member has nothing to say in a dispute.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +42,18 @@ pub enum RespondError {
 	/// The part of the state or of a step that is asked for cannot be computed anew.
 	#[error("this worker's part of the disputed steps cannot be computed anew: {0}")]
 	Play(#[from] PlayError<KeepError>),
+	/// What is disputed does not fit into memory.
+	#[error(
+		"computing this worker's part of the disputed steps anew takes {} MiB of memory, and {} MiB are available: free some, or raise the limit (--max-memory), \
+		 before the clock of the dispute has run down",
+		needed.div_ceil(1 << 20), available >> 20
+	)]
+	Memory {
+		/// Bytes that it takes.
+		needed: u64,
+		/// Bytes that are available.
+		available: u64,
+	},
 	/// No attempt that ended in the disputed record.
 	#[error(
 		"nothing is kept of an attempt at the inner steps from {first} on that ended in what is disputed: this worker has no defence; \
@@ -50,20 +71,41 @@ impl From<KeepError> for RespondError {
 	}
 }
 
+/// Bytes of memory that a member takes for a defence: the state that the interval began with, the one that a step is traced from, and all that the step computes.
+///
+/// # Errors
+/// [`ConfigError`] for a place of another model.
+pub fn defence_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, ConfigError> {
+	let span = *place.spans.get(place.member).ok_or(ConfigError::Dimension)?;
+	let plan = Plan::span(&place.model, &place.train, span)?;
+	// As a story takes a step: with all sequences at a time.
+	let trainer = SpanTrainer::new(exec, &place.model, &place.train, span, (place.train.batch, 1));
+	let arena = trainer.as_ref().map_or(0, SpanTrainer::arena_len);
+	let held = Held::new(&place.model, place.train.adapter, span)?.layout.len();
+	let numbers = u64::try_from(held.saturating_mul(7).saturating_add(arena)).unwrap_or(u64::MAX).saturating_add(plan.arena_len());
+	Ok(numbers.saturating_mul(4))
+}
+
+/// File of the work that a leader has made of a round.
+fn work_path(folder: &Path) -> PathBuf {
+	folder.join("work")
+}
+
+/// Keeps what a leader reveals of the round in `folder`.
+pub(crate) fn keep_work(folder: &Path, work: &Work) -> Result<(), KeepError> {
+	let path = work_path(folder);
+	write_private(&path, &work.encode()).map_err(|error| KeepError::of(&path, &error))
+}
+
+fn kept_work(folder: &Path) -> Result<Work, KeepError> {
+	decode(&work_path(folder), 1 << 20)
+}
+
 /// What a leader's delta was made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
 	/// Roots of parameters and momentum of the checkpoint that the round started from.
 	pub start: [Hash; 2],
-}
-
-/// The vector that a position asks tiles of, if it is one that a leader has in a file, and its root: 0 for the delta as it was sent, 1 for what it has left unsaid where
-/// it is a code that leaves something.
-pub fn sent(position: &Position) -> Option<(u32, Hash)> {
-	match *position {
-		Position::Hashes { site: Site::Delta { .. } | Site::Code { .. }, target: Target::Vector(vector), root, .. } => Some((vector, root)),
-		_ => None,
-	}
 }
 
 /// A member's side in disputes about one round.
@@ -90,7 +132,7 @@ impl Defence {
 		Self { slip, ..self }
 	}
 
-	/// The defender's move in `position`, which may ask for tiles of a file that was [`sent`]; `None` where a member does not say it from its files, but who has computed
+	/// The defender's move in `position`, which may ask for tiles of a file that was [`sent`](Self::sent); `None` where a member does not say it from its files, but who has computed
 	/// the whole delta anew.
 	///
 	/// # Errors
@@ -104,8 +146,7 @@ impl Defence {
 				Ok(hashes.map(|hashes| Move::Hashes(level(&hashes, position.height()))))
 			}
 			_ if position.member().is_some_and(|member| usize::try_from(member) == Ok(self.place.member)) => {
-				let story = self.story(position)?;
-				Ok(Some(Player::new(*setting, Side::Defender, story, None).play(position, &[])?))
+				self.of_attempt(setting, position).map(Some)
 			}
 			_ => Ok(None),
 		}
@@ -129,36 +170,72 @@ impl Defence {
 		Ok(Some(Move::Ends { start: ends.start, end: [params, first, second] }))
 	}
 
-	/// What the member computes anew of the attempt that is disputed.
-	fn story(&mut self, position: &Position) -> Result<&mut SpanStory<KeepError>, RespondError> {
-		let (first, is_it) = self.asked(position)?;
-		let keep = Keep::new(self.folder.join("keep"))?;
-		let ended = keep.kept(first)?.into_iter().rev().filter(Kept::has_ended);
-		let mut those = ended.filter(|kept| kept.record().is_ok_and(|(record, _)| is_it(&record)));
-		let kept = those.next().ok_or(RespondError::Unkept { first })?;
-		let story = match self.story.take().filter(|(known, _)| *known == kept) {
-			Some((_, story)) => story,
-			None => self.anew(&kept)?,
+	/// The vector that a position asks tiles of, if it is one that the leader has in a file, and its root: 0 for the delta as it was sent, 1 for what it has left unsaid
+	/// where it is a code that leaves something.
+	///
+	/// # Errors
+	/// [`RespondError::Defence`] without the work of the round.
+	pub fn sent(&self, position: &Position) -> Result<Option<(u32, H256)>, RespondError> {
+		let Position::Hashes { site: Site::Delta { .. } | Site::Code { .. }, target: Target::Vector(vector), .. } = *position else {
+			return Ok(None);
 		};
-		Ok(&mut self.story.insert((kept, story)).1)
+		let work = kept_work(&self.folder)?;
+		// The residual's root after the round is the last one that is revealed.
+		let root = if vector == 0 { Some(work.delta_root) } else { work.state_roots.last().copied() };
+		Ok(root.map(|root| (vector, root)))
 	}
 
-	/// The interval that a position is about, and whether it is about such a record.
-	fn asked(&self, position: &Position) -> Result<(u32, Box<dyn Fn(&Record) -> bool>), RespondError> {
-		match position {
-			Position::SpanSteps(stand) | Position::SpanNodes(stand) => {
-				let steps = stand.part.steps;
-				Ok((stand.first, Box::new(move |record| record.steps_root() == steps)))
+	/// The move of the attempt that is disputed. Several may have ended in a record, and differ in little.
+	fn of_attempt(&mut self, setting: &Setting<'_>, position: &Position) -> Result<Move, RespondError> {
+		let first = self.interval(position)?;
+		let mut ended = Keep::new(self.folder.join("keep"))?.kept(first)?;
+		ended.retain(Kept::has_ended);
+		// The one that was asked for before is the likeliest.
+		ended.sort_by_key(|kept| self.story.as_ref().is_some_and(|(known, _)| known == kept));
+		let mut missed = None;
+		for kept in ended.into_iter().rev() {
+			match self.respond_by(kept, setting, position) {
+				Ok(Some(action)) => return Ok(action),
+				Ok(None) => {}
+				// Another attempt may be readable.
+				Err(error) => missed = Some(error),
 			}
-			Position::Hashes { site: Site::Span { step, given, .. }, .. }
-			| Position::States { site: Site::Span { step, given, .. }, .. } => {
-				let within = step.checked_rem(self.place.train.commit_interval).unwrap_or_default();
-				let given = *given;
-				let said = move |record: &Record| {
-					let said = usize::try_from(within).ok().and_then(|within| record.steps.get(within));
-					said.is_some_and(|said| given.starts_with(&said.given))
-				};
-				Ok((step.saturating_sub(within), Box::new(said)))
+		}
+		Err(missed.unwrap_or(RespondError::Unkept { first }))
+	}
+
+	/// The move by an attempt, if that is the disputed one.
+	fn respond_by(&mut self, kept: Kept, setting: &Setting<'_>, position: &Position) -> Result<Option<Move>, RespondError> {
+		let (record, _) = kept.record()?;
+		if let Position::SpanSteps(stand) | Position::SpanNodes(stand) = position {
+			if stand.part.steps != record.steps_root() || stand.part.base != record.base {
+				return Ok(None);
+			}
+		}
+		let mut story = match self.story.take() {
+			Some((known, story)) if known == kept => story,
+			_ => self.anew(&kept)?,
+		};
+		if let Position::Hashes { site: Site::Span { member, step, nodes, .. }, .. }
+		| Position::States { site: Site::Span { member, step, nodes, .. }, .. } = *position
+		{
+			// Nothing is asked here but what this account has posted the nodes of.
+			if merkle_root(&story.trace(Job::Span { member, step })?.nodes) != nodes {
+				return Ok(None);
+			}
+		}
+		let action = Player::new(*setting, Side::Defender, &mut story, None).play(position, &[])?;
+		let is_taken = position.play(setting, &action).is_ok();
+		self.story = Some((kept, story));
+		Ok(is_taken.then_some(action))
+	}
+
+	/// First inner step of the interval that a position is about.
+	fn interval(&self, position: &Position) -> Result<u32, RespondError> {
+		match position {
+			Position::SpanSteps(stand) | Position::SpanNodes(stand) => Ok(stand.first),
+			Position::Hashes { site: Site::Span { step, .. }, .. } | Position::States { site: Site::Span { step, .. }, .. } => {
+				Ok(step.saturating_sub(step.checked_rem(self.place.train.commit_interval).unwrap_or_default()))
 			}
 			_ => Err(GameError::Place.into()),
 		}
@@ -166,6 +243,10 @@ impl Defence {
 
 	fn anew(&self, kept: &Kept) -> Result<SpanStory<KeepError>, RespondError> {
 		let place = &self.place;
+		let needed = defence_bytes(place, self.exec.clone()).map_err(GameError::from)?;
+		if let Some(available) = available_memory().filter(|available| *available < needed) {
+			return Err(RespondError::Memory { needed, available });
+		}
 		let own = place.spans.get(place.member).copied().ok_or(DefenceError::Place(place.member))?;
 		let base = match (place.train.adapter, &self.base) {
 			(None, _) => None,

@@ -26,7 +26,7 @@ pub mod run;
 pub mod seat;
 
 pub use agree::{intervals, AgreeError};
-pub use defence::{Defence, Ends, RespondError};
+pub use defence::{defence_bytes, Defence, Ends, RespondError};
 pub use keep::{DefenceError, Keep, KeepError, Kept};
 pub use keys::Keyed;
 pub use lead::{LeadError, Leader, Led, Start};
@@ -34,4 +34,4 @@ pub use ledger::Ledger;
 pub use member::{Fault, Member, Place, Signer, Slip, Slipped};
 pub use message::{Beginning, Handed, Message, Rows, Sums, Told};
 pub use run::{work, Interval, Mail, QuorumError, Role, Task};
-pub use seat::{held_bytes, Conduct, Placed, Seat, SeatError, Sources};
+pub use seat::{held_bytes, needed_bytes, Conduct, Placed, Seat, SeatError, Sources};

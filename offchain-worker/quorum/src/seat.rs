@@ -9,6 +9,7 @@ mod load;
 
 use crate::{
 	agree::{agree, first_parts, intervals, known, AgreeError, Parts},
+	defence::{defence_bytes, keep_work},
 	keep::KeepError,
 	ledger::Ledger,
 	member::{Fault, JoinError, Member, Place, Signer, Slip},
@@ -16,7 +17,7 @@ use crate::{
 	run::{room, work, Interval, Mail, QuorumError, Role, Task},
 	Leader, Start,
 };
-use neuroshard_compute::exec::{CodeError, Exec, SpanTrainer, StepError};
+use neuroshard_compute::exec::{CodeError, Exec, SetupError, SpanTrainer, StepError};
 use neuroshard_graph::{
 	config::ConfigError,
 	cover::Cover,
@@ -144,6 +145,15 @@ pub fn held_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, JoinError> {
 	let trainer: SpanTrainer = SpanTrainer::new(exec, &place.model, &place.train, span, (place.micro_batch, place.flying))?;
 	let loaded = trainer.held().layout.len().saturating_mul(3).saturating_add(trainer.base().map_or(0, |held| held.layout.len()));
 	Ok(u64::try_from(trainer.arena_len().saturating_add(loaded)).unwrap_or(u64::MAX).saturating_mul(4))
+}
+
+/// What a member takes of memory in all: what it [holds](held_bytes), and what [a defence](crate::defence_bytes) takes that it may have to make meanwhile.
+///
+/// # Errors
+/// [`JoinError`].
+pub fn needed_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, JoinError> {
+	let defence = defence_bytes(place, exec.clone()).map_err(SetupError::from)?;
+	Ok(held_bytes(place, exec)?.saturating_add(defence))
 }
 
 impl<S: Signer + Clone> Seat<S> {
@@ -286,6 +296,7 @@ impl<S: Signer + Clone> Seat<S> {
 			sent => sent?,
 		};
 		let work = sent.work(&self.place.train, roots, self.place.train.inner_steps)?;
+		keep_work(&self.sources.folder, &work)?;
 		for other in self.others() {
 			mail.send(other, Message::Done(Box::new(work.clone())))?;
 		}

@@ -6,6 +6,7 @@ mod common;
 mod game;
 mod seats;
 
+use codec::{DecodeAll, Encode};
 use game::{games, honest, referee, signed, window_of, End, World};
 use neuroshard_compute::{
 	player::{Player, WorkStory},
@@ -13,11 +14,11 @@ use neuroshard_compute::{
 };
 use neuroshard_graph::{
 	config::Code,
-	game::{open_work, Doubt, Move, Position, Ruling, Setting, Side, Site},
+	game::{open_work, Doubt, Move, Position, Record, Ruling, Setting, Side, Signature, Site, Target},
 	span::cut,
 	tiles, Aggregator, Compressed, Hash, ParamLayout, Robust, Rule, TopK, F32,
 };
-use neuroshard_quorum::{defence::sent, Defence, Ends, Slip, Slipped};
+use neuroshard_quorum::{Defence, Ends, Slip, Slipped, Sums};
 use neuroshard_training::files::TileFile;
 use neuroshard_types::run::Work;
 use seats::{attempt, Batches, LEADER};
@@ -97,6 +98,23 @@ impl<'a> Worked<'a> {
 		(0..self.world.spans.len()).map(of).collect()
 	}
 
+	/// Leaves each member another attempt at the first interval, in which somebody told other sums: it has ended in a record, and nobody disputes it.
+	fn has_another_attempt(&self) {
+		for member in 0..self.world.spans.len() {
+			let keep = self.seats.path(&format!("round-0-member-{member}/keep"));
+			let (from, to) = (keep.join("interval-0000000000-0000000000"), keep.join("interval-0000000000-0000000001"));
+			seats::copy(&from, &to);
+			let path = to.join("step-0000000000-sums");
+			let mut told: Vec<Sums> = DecodeAll::decode_all(&mut &std::fs::read(&path).unwrap()[..]).unwrap();
+			told.iter_mut().flat_map(|sums| &mut sums.squares).for_each(|square| *square *= 3.0);
+			std::fs::write(&path, told.encode()).unwrap();
+			let path = to.join("record");
+			let (mut record, signature): (Record, Signature) = DecodeAll::decode_all(&mut &std::fs::read(&path).unwrap()[..]).unwrap();
+			record.steps[0].sums = [9; 32];
+			std::fs::write(&path, (record, signature).encode()).unwrap();
+		}
+	}
+
 	/// What comes of a game that a challenger opens by a doubt.
 	fn disputed(&self, doubt: Doubt, mistake: Option<Mistake>) -> End {
 		let setting = self.world.setting(&signed);
@@ -111,7 +129,8 @@ impl<'a> Worked<'a> {
 	fn respond(&self, setting: &Setting<'_>, defences: &mut [Defence], position: &Position) -> Option<Move> {
 		let member = position.member().map_or(LEADER, |member| member as usize);
 		// As after a restart: nothing is in memory but what the files have.
-		let file = sent(position).and_then(|(vector, root)| self.sent.get(vector as usize).filter(|file| file.root().0 == root));
+		let asked = defences[member].sent(position).unwrap();
+		let file = asked.map(|(vector, root)| self.sent.get(vector as usize).filter(|file| file.root() == root).unwrap());
 		let others = (0..defences.len()).find(|other| *other != member).unwrap();
 		if position.member().is_some() {
 			assert!(defences[others].respond(setting, position, file).unwrap().is_none(), "it is not its turn");
@@ -159,6 +178,7 @@ fn whoever_doubts_right_work_or_a_right_delta_loses() {
 		let mut world = world(seed, aggregator);
 		let worked = Worked::new(&mut world, None).unwrap();
 		assert_eq!(worked.whole(None).doubt(&worked.roots(), worked.work.delta_root.0).unwrap(), None);
+		worked.has_another_attempt();
 		let steps = worked.world.train.inner_steps;
 		for (doubt, step) in [(Doubt::Delta, steps), (Doubt::Interval(0), 0)] {
 			for place in 0..4 {
@@ -170,4 +190,20 @@ fn whoever_doubts_right_work_or_a_right_delta_loses() {
 		}
 	}
 	assert!(decided > 10, "{decided} games were decided by a witness");
+}
+
+#[test]
+fn a_part_of_a_long_list_of_tiles_is_told_whatever_its_root() {
+	let mut world = world(0, Aggregator::Mean);
+	let worked = Worked::new(&mut world, None).unwrap();
+	let setting = worked.world.setting(&signed);
+	// As after a choice among hashes of subtrees: the root is that of four tiles.
+	let (site, target) = (Site::Delta { vectors: [[1; 32], [2; 32]] }, Target::Vector(0));
+	let position = Position::Hashes { site, target, root: [3; 32], first: 4, count: 4 };
+	let mut leader = worked.defences().swap_remove(LEADER);
+	assert_eq!(leader.sent(&position).unwrap(), Some((0, worked.work.delta_root)));
+	let told = leader.respond(&setting, &position, Some(&worked.sent[0])).unwrap();
+	let bytes = std::fs::read(worked.sent[0].path()).unwrap();
+	let expected = bytes.chunks(tiles::LEAF_BYTES).skip(4).take(4).map(tiles::leaf_hash).collect();
+	assert_eq!(told, Some(Move::Hashes(expected)));
 }

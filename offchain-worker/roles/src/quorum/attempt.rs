@@ -6,7 +6,7 @@ use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_compute::exec::Exec;
 use neuroshard_data::loader::{Assignment, Loader};
 use neuroshard_quorum::{
-	held_bytes,
+	needed_bytes,
 	links::{carry, meet, Meeting},
 	AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Slip, Sources,
 };
@@ -144,9 +144,9 @@ fn made(place: Place, leader: usize, signer: Keyed, open: Open, threads: usize) 
 	Ok(Seat::new(place, leader, signer, exec, open(threads)?)?)
 }
 
-/// Whether a member's part fits into `available` bytes, if these are known: what does not would end the whole process.
+/// Whether a member's part fits into `available` bytes, if these are known, and beside it the defence of one of another round: what does not would end the whole process.
 fn fits(place: &Place, exec: Arc<Exec>, available: Option<u64>) -> Result<(), WorkerError> {
-	let needed = held_bytes(place, exec).map_err(SeatError::from)?;
+	let needed = needed_bytes(place, exec).map_err(SeatError::from)?;
 	match available {
 		Some(available) if available < needed => Err(WorkerError::TooLargePart { needed, available }),
 		_ => Ok(()),

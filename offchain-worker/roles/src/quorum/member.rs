@@ -49,6 +49,8 @@ pub struct MemberOptions {
 	pub threads: usize,
 	/// Conduct of the worker.
 	pub conduct: Arc<dyn Conduct>,
+	/// Whether it is drawn also for audits that there is no memory for.
+	pub audit_in_files: bool,
 }
 
 /// A round in which this account has a part that it has not done.
@@ -87,11 +89,10 @@ struct Member {
 /// What trying again would not help, such as [`WorkerError::UnknownRun`]; everything else is reported and tried again.
 pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: CancellationToken) -> Result<(), WorkerError> {
 	let Parts { base, keys, owner, client, store, net, reporter } = parts;
-	let MemberOptions { run, leader, mut ways, dataset, threads, conduct } = options;
+	let MemberOptions { run, leader, mut ways, dataset, threads, conduct, audit_in_files } = options;
 	let submitter = Submitter::spawn_for(client.clone(), keys.account.clone(), owner.clone());
 	let samples = Samples::open(&base);
-	// Who holds a part of a model may have no memory for all of it.
-	let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), true);
+	let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), audit_in_files);
 	let (content, dataset) = (Content::new(store, net, &base, dataset), Arc::<Mutex<Cached>>::default());
 	let verifier = Verifier::new(verifier::Parts {
 		base: &base,

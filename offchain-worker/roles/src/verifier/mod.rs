@@ -143,7 +143,7 @@ impl Verifier {
 				Ok(false) => {}
 				Err(error) => {
 					tracing::warn!("verifier: {error}");
-					self.case = None;
+					(self.case, self.seat) = (None, None);
 				}
 			}
 			next_block(&mut heads, &stop).await;

@@ -47,25 +47,26 @@ impl Verifier {
 		let Some(mut seat) = seat else { return Ok(None) };
 		let sent = self.sent(&seat, view.position)?;
 		let (content, threads, position) = (self.content.clone(), self.threads, view.position);
+		// What has failed is looked up anew: the chain may have changed its branch.
 		let (seat, action) = blocking(move || {
 			let sent = sent.map(|(root, layout)| content.filed(root, &layout, threads)).transpose()?;
-			let action = seat.respond(&position, sent);
+			let action = seat.respond(&position, sent)?;
 			Ok((seat, action))
 		})
 		.await?;
 		self.seat = Some((claim.clone(), seat));
-		action
+		Ok(action)
 	}
 
 	/// Root and layout of the file that a position of this account's delta is about, if it is about one.
 	fn sent(&self, seat: &Seat, position: Position) -> Result<Option<(H256, ParamLayout)>, WorkerError> {
 		let Grounds::Work { claim, .. } = &seat.grounds else { return Ok(None) };
-		let Some((vector, root)) = neuroshard_quorum::defence::sent(&position) else { return Ok(None) };
+		let Some((vector, root)) = seat.defence.sent(&position)? else { return Ok(None) };
 		let layout = match vector {
 			0 => ParamLayout::of_deltas(&claim.config.model, &claim.config.train).map_err(CaseError::from)?,
 			_ => layout(&claim.config)?,
 		};
-		Ok(Some((H256(root), layout)))
+		Ok(Some((root, layout)))
 	}
 
 	/// The part of this account in the work that is claimed; `None` if it has none, or no quorum has done it.

@@ -1,7 +1,7 @@
 //! A quorum in words: who holds what, what share of the pay falls to it, and what it takes.
 
 use neuroshard_compute::exec::Exec;
-use neuroshard_quorum::{held_bytes, Place};
+use neuroshard_quorum::{needed_bytes, Place};
 use neuroshard_types::{
 	quorum::{split, Seat, Span},
 	run::RunConfig,
@@ -45,7 +45,7 @@ pub(super) fn seats(config: &RunConfig, seats: &[Seat], own: &AccountId) -> Vec<
 	let exec = Exec::new(1).map(Arc::new).ok();
 	let line = |(number, (seat, share)): (usize, (&Seat, u128))| {
 		let place = Place::usual((&config.model, &config.train), spans.clone(), number, 0);
-		let bytes = exec.clone().and_then(|exec| held_bytes(&place, exec).ok());
+		let bytes = exec.clone().and_then(|exec| needed_bytes(&place, exec).ok());
 		let bytes = bytes.map_or_else(|| "memory that is not known".into(), |bytes| format!("{} MiB of memory", bytes.div_ceil(1 << 20)));
 		let who = match (seat.who == *own, seat.who == seat.leader) {
 			(true, true) => " (this account, which leads)",

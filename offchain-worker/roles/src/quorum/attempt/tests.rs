@@ -191,7 +191,7 @@ fn a_part_that_takes_more_memory_than_is_left_is_refused_with_what_it_takes() {
 	let setting = Setting::new();
 	let place = setting.attempt(0, "member-0", silent()).place;
 	let exec = Arc::new(Exec::new(1).unwrap());
-	let needed = held_bytes(&place, exec.clone()).unwrap();
+	let needed = needed_bytes(&place, exec.clone()).unwrap();
 	fits(&place, exec.clone(), Some(needed)).unwrap();
 	fits(&place, exec.clone(), None).unwrap();
 	let refused = fits(&place, exec, Some(needed - 1)).unwrap_err();
