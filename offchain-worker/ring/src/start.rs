@@ -5,7 +5,7 @@ use super::{
 	driver::{Patience, Ring},
 	liars::Liars,
 	link::{keep, EVENTS},
-	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
+	message::{frame, receive_bare, send, FrameError, Hold, Profile, Reply, Request},
 	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split, Standing},
 	presence::Presence,
 	recruit::{Recruited, Recruiting},
@@ -131,6 +131,9 @@ pub(super) enum Unusable {
 	/// Its account cannot be on the offer.
 	#[error(transparent)]
 	Account(#[from] AccountError),
+	/// It names no account, and others that were found do or might.
+	#[error("it names no account that the chain could pay: `hold --provider` does")]
+	NoAccount,
 }
 
 /// A worker that could hold a span.
@@ -146,7 +149,7 @@ pub(super) struct Candidate {
 }
 
 /// Sets up a ring among those that `options` name, but for `liars`, who are noted there. With `offering`, they are to be accounts of the chain, or none of
-/// them is.
+/// them is; of those who were found, only accounts are used.
 ///
 /// # Errors
 /// [`RingError`].
@@ -164,8 +167,10 @@ pub async fn start(
 	});
 	let greeted = join_all(greeting).await;
 	let (mut candidates, mut failures) = (Vec::new(), Vec::new());
+	// Nobody has chosen them: one without an account must not keep the others from an offer.
+	let found_for_offer = options.find.is_some() && offering.is_some();
 	for (member, greeted) in options.members.iter().zip(greeted) {
-		match greeted {
+		match greeted.and_then(|candidate| candidate.offered(found_for_offer)) {
 			Ok(candidate) => candidates.push(candidate),
 			Err(why) => failures.push(format!("{}: {why}", member.peer)),
 		}
@@ -254,6 +259,15 @@ pub(super) fn opening(streams: Streams, address: PeerAddress, find: Option<Find>
 }
 
 impl Candidate {
+	/// Itself, unless it is `required` that it names an account.
+	fn offered(self, required: bool) -> Result<Self, Unusable> {
+		if required && self.account().is_none() {
+			Err(Unusable::NoAccount)
+		} else {
+			Ok(self)
+		}
+	}
+
 	/// The account that it names.
 	fn account(&self) -> Option<&AccountId> {
 		self.profile.account.as_ref()
@@ -276,7 +290,7 @@ pub(super) async fn greet(
 			if let AccountError::Unfit(unfit) = &error {
 				let tell = async {
 					send(&mut stream, &frame(&Request::Unfit(unfit.clone()), &[])).await?;
-					receive::<Reply>(&mut stream).await
+					receive_bare::<Reply>(&mut stream).await
 				};
 				// If it is not there any more, it need not know.
 				let _ = tokio::time::timeout(GREETING, tell).await;
@@ -296,9 +310,9 @@ async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> 
 		for _ in 0..MEASUREMENTS {
 			let began = Instant::now();
 			send(&mut stream, &frame).await?;
-			match receive::<Reply>(&mut stream).await? {
-				(Reply::Profile(answered), _) => profile = Some(answered),
-				(Reply::Refused { words, .. }, _) => return Err(Unusable::Refused(words)),
+			match receive_bare(&mut stream).await? {
+				Reply::Profile(answered) => profile = Some(answered),
+				Reply::Refused { words, .. } => return Err(Unusable::Refused(words)),
 				_ => return Err(Unusable::Strange),
 			}
 			fastest = fastest.min(began.elapsed().as_secs_f64());
