@@ -172,7 +172,7 @@ pub(super) enum Reply {
 pub(super) struct Profile {
 	/// Root of the parameters that it has.
 	pub(super) parameters: H256,
-	/// Bytes of memory that it lends.
+	/// Bytes of memory that it lends, and that nothing takes now.
 	pub(super) memory: u64,
 	/// Measured bytes a second at which it reads weights.
 	pub(super) bandwidth: u64,
