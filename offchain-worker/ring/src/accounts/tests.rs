@@ -4,12 +4,13 @@ use super::{
 	super::{
 		answering::answer,
 		driver::Patience,
+		find::Resting,
 		lend::{lend, Lent},
 		liars::Liars,
 		loaded::Loaded,
 		message::{frame, receive, send, Hold, Profile, Reply, Request},
 		placement::{place, Link, Links, Node, Placement, Roles, Speed, Split},
-		start::{held, start, Find, Options, RingError, Started},
+		start::{held, start, Find, Options, RingError, Started, LOADING},
 		tests::source,
 	},
 	consent::{Consent, Watch},
@@ -264,11 +265,13 @@ fn options_of(workers: &[&Worker]) -> Options {
 	Options {
 		members: workers.iter().map(|worker| worker.address.clone()).collect(),
 		find: None,
+		resting: Resting::default(),
 		redundancy: 1,
 		split: Split::MemoryWeighted,
 		texts: 1,
 		pages: 8,
 		patience: Patience::default(),
+		loading: LOADING,
 	}
 }
 
@@ -368,7 +371,7 @@ async fn of_those_who_are_found_only_accounts_are_on_an_offer_and_one_without_ke
 		let members = options_of(workers).members;
 		let find: Find = Arc::new({
 			let members = members.clone();
-			move || members.clone()
+			move |_| members.clone()
 		});
 		let options = Options { find: Some(find), ..options_of(workers) };
 		start(&streams, source(), options, Liars::read(base.path()).unwrap(), offering.clone(), stop.clone()).await
