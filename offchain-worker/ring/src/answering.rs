@@ -24,23 +24,22 @@ pub(super) async fn answer(
 	loaded: Loaded,
 ) -> Result<(), FrameError> {
 	let (mut from, mut to) = tokio::io::split(Box::pin(stream));
-	let (mut holder, mut seat, mut place): (Option<Holder>, Option<Seat>, Option<Place>) = (None, None, None);
+	let (mut held, mut seat): (Option<(Holder, Place)>, Option<Seat>) = (None, None);
 	loop {
 		let (request, rows) = match receive::<Request>(&mut from).await {
 			Err(FrameError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
 			other => other?,
 		};
 		let hold = if let Request::Hold(hold) = &request { Some(hold.clone()) } else { None };
+		if hold.is_some() {
+			// The one before is let go first: both together may not fit.
+			drop((held.take(), seat.take()));
+		}
 		// It takes time, and other streams go on meanwhile. On this thread: waking another one takes as long as a small span.
 		let known = sources.borrow().clone();
-		let bytes = tokio::task::block_in_place(|| respond(&mut holder, &known, &profile, request, &rows));
-		if let Some(hold) = hold {
-			// The one before is not held any more.
-			drop((seat.take(), place.take()));
-			let source = known.iter().find(|source| source.parameters == hold.parameters).filter(|_| holder.is_some());
-			place = source.map(|source| loaded.take(hold.held(source.config.layers), weights(source, &hold)));
-			let held = tasks.as_ref().filter(|_| holder.is_some());
-			seat = held.and_then(|(tasks, peer)| tasks.take(*peer, &hold));
+		let bytes = tokio::task::block_in_place(|| respond(&mut held, &known, (&profile, &loaded), request, &rows));
+		if let (Some(hold), Some((tasks, peer)), true) = (hold, &tasks, held.is_some()) {
+			seat = tasks.take(*peer, &hold);
 		}
 		send(&mut to, &bytes).await?;
 	}
@@ -60,7 +59,13 @@ fn weights(source: &Source, hold: &Hold) -> u64 {
 }
 
 /// Returns the encoded reply to a request.
-fn respond(holder: &mut Option<Holder>, sources: &[Source], profile: &Profile, request: Request, rows: &[f32]) -> Vec<u8> {
+fn respond(
+	held: &mut Option<(Holder, Place)>,
+	sources: &[Source],
+	(profile, loaded): (&Profile, &Loaded),
+	request: Request,
+	rows: &[f32],
+) -> Vec<u8> {
 	let number = match &request {
 		Request::Pass(pass) => Some(pass.number),
 		Request::Again(number) => Some(*number),
@@ -70,33 +75,36 @@ fn respond(holder: &mut Option<Holder>, sources: &[Source], profile: &Profile, r
 	match request {
 		Request::Profile => {
 			let newest = sources.first().map_or(profile.parameters, |source| source.parameters);
-			frame(&Reply::Profile(Profile { parameters: newest, ..profile.clone() }), &[])
+			let memory = profile.memory.saturating_sub(loaded.used());
+			frame(&Reply::Profile(Profile { parameters: newest, memory, ..profile.clone() }), &[])
 		}
 		Request::Hold(hold) => {
-			// The one before is let go first: both together may not fit.
-			*holder = None;
 			let Some(source) = sources.iter().find(|source| source.parameters == hold.parameters) else {
 				let known: Vec<String> = sources.iter().map(|source| format!("{:?}", source.parameters)).collect();
 				return refused(format!("the parameters here are {}, not {:?}", known.join(" and "), hold.parameters));
 			};
 			let weights = weights(source, &hold);
-			if weights > profile.memory {
-				return refused(format!("these layers have {weights} bytes, and {} are lent here", profile.memory));
-			}
+			// Before anything is loaded: others load at the same time.
+			let Some(place) = loaded.reserve(hold.held(source.config.layers), weights, profile.memory) else {
+				let free = profile.memory.saturating_sub(loaded.used());
+				return refused(format!("these layers have {weights} bytes, and {free} of {} that are lent here are free", profile.memory));
+			};
 			match source.clone().in_class(hold.class).load(&hold.stage()) {
 				Ok(inference) => {
-					*holder = Some(Holder::new(inference, &hold, profile.memory.saturating_sub(weights)));
+					let pages = u64::from(hold.pages).saturating_mul(u64::try_from(inference.page_bytes()).unwrap_or(u64::MAX));
+					let memory = place.hold(pages, profile.memory);
+					*held = Some((Holder::new(inference, &hold, memory), place));
 					frame(&Reply::Holding, &[])
 				}
 				Err(words) => refused(words),
 			}
 		}
-		Request::Pass(pass) => match holder.as_mut().map(|holder| holder.pass(&pass, rows)) {
+		Request::Pass(pass) => match held.as_mut().map(|(holder, _)| holder.pass(&pass, rows)) {
 			Some(Ok((done, out))) => frame(&Reply::Done(done.clone()), if done.told { out } else { &[] }),
 			Some(Err(error)) => refused(error.to_string()),
 			None => refused("nothing is held here: say first what to hold".to_owned()),
 		},
-		Request::Again(number) => match holder.as_mut().and_then(|holder| holder.again(number)) {
+		Request::Again(number) => match held.as_mut().and_then(|(holder, _)| holder.again(number)) {
 			Some((done, out)) => frame(&Reply::Done(done.clone()), out),
 			None => refused("that pass was not the last one here".to_owned()),
 		},
@@ -104,5 +112,48 @@ fn respond(holder: &mut Option<Holder>, sources: &[Source], profile: &Profile, r
 			tracing::error!("a driver does not use this worker, since its account cannot be on the offer: {unfit}");
 			frame(&Reply::Noted, &[])
 		}
+	}
+}
+
+#[cfg(test)]
+mod tests {
+	use super::*;
+	use crate::{message::receive_bare, tests::source};
+	use tokio::io::{duplex, DuplexStream};
+
+	#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+	async fn what_one_driver_holds_is_not_lent_to_another_until_its_stream_ends() {
+		let source = source();
+		let hold = Hold {
+			parameters: source.parameters,
+			class: source.class,
+			embedding: false,
+			first: 0,
+			layers: 1,
+			head: false,
+			pages: 1,
+			terms: None,
+		};
+		let (bytes, loaded) = (weights(&source, &hold), Loaded::default());
+		let profile = Profile { parameters: source.parameters, memory: 2 * bytes - 1, bandwidth: 1, flops: 1, account: None };
+		let sources = tokio::sync::watch::channel(vec![source]).1;
+		let begin = || {
+			let (ours, theirs) = duplex(1 << 20);
+			(ours, tokio::spawn(answer(theirs, sources.clone(), profile.clone(), None, loaded.clone())))
+		};
+		async fn ask(stream: &mut DuplexStream, request: Request) -> Reply {
+			send(stream, &frame(&request, &[])).await.unwrap();
+			receive_bare(stream).await.unwrap()
+		}
+		let ((mut one, answering), (mut other, _other)) = (begin(), begin());
+		assert_eq!(ask(&mut one, Request::Hold(hold.clone())).await, Reply::Holding);
+		assert!(matches!(ask(&mut other, Request::Hold(hold.clone())).await, Reply::Refused { .. }));
+		let Reply::Profile(told) = ask(&mut other, Request::Profile).await else { panic!("no profile") };
+		assert!(told.memory < bytes);
+		// The same stream holds something else in its place.
+		assert_eq!(ask(&mut one, Request::Hold(hold.clone())).await, Reply::Holding);
+		drop(one);
+		answering.await.unwrap().unwrap();
+		assert_eq!(ask(&mut other, Request::Hold(hold)).await, Reply::Holding);
 	}
 }

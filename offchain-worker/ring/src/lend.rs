@@ -106,7 +106,9 @@ pub async fn lend(
 			Some(ended) = answering.join_next(), if !answering.is_empty() => drop(ended),
 			next = incoming.next() => {
 				let Some((peer, stream)) = next else { break };
-				if let Some(words) = drivers.refusal(&peer).await {
+				// The chain may be asked, which takes as long as it takes.
+				let Some(refusal) = stop.run_until_cancelled(drivers.refusal(&peer)).await else { break };
+				if let Some(words) = refusal {
 					tracing::warn!("{words}; it is not answered");
 					continue;
 				}

@@ -1,7 +1,7 @@
 //! The driver's side of a stream to a holder: frames go out through a bounded queue, replies come in as events of one queue for all holders.
 
 use super::{
-	message::{frame, receive, send, Hold, Reply, Request},
+	message::{frame, receive, receive_bare, send, Hold, Reply, Request},
 	presence::Presence,
 };
 use neuroshard_support::backoff::Backoff;
@@ -135,9 +135,9 @@ pub(super) async fn keep<S, F>(
 pub(super) async fn begin<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, hold: &Hold) -> Result<S, Option<String>> {
 	let talk = async {
 		send(&mut stream, &frame(&Request::Hold(hold.clone()), &[])).await.map_err(|_| None)?;
-		match receive::<Reply>(&mut stream).await {
-			Ok((Reply::Holding, _)) => Ok(()),
-			Ok((Reply::Refused { words, .. }, _)) => Err(Some(words)),
+		match receive_bare(&mut stream).await {
+			Ok(Reply::Holding) => Ok(()),
+			Ok(Reply::Refused { words, .. }) => Err(Some(words)),
 			_ => Err(None),
 		}
 	};

@@ -172,7 +172,7 @@ pub(super) enum Reply {
 pub(super) struct Profile {
 	/// Root of the parameters that it has.
 	pub(super) parameters: H256,
-	/// Bytes of memory that it lends.
+	/// Bytes of memory that it lends, and that nothing takes now.
 	pub(super) memory: u64,
 	/// Measured bytes a second at which it reads weights.
 	pub(super) bandwidth: u64,
@@ -215,16 +215,26 @@ pub(super) async fn send(to: &mut (impl AsyncWrite + Unpin), frame: &[u8]) -> Re
 
 /// The next message and its rows.
 pub(super) async fn receive<M: codec::Decode>(from: &mut (impl AsyncRead + Unpin)) -> Result<(M, Vec<f32>), FrameError> {
+	receive_within(from, LONGEST_ROWS).await
+}
+
+/// The next message, which has no rows: strangers are given no memory for any.
+pub(super) async fn receive_bare<M: codec::Decode>(from: &mut (impl AsyncRead + Unpin)) -> Result<M, FrameError> {
+	Ok(receive_within(from, 0).await?.0)
+}
+
+/// The next message and its rows, if those have no more than `most_rows` bytes.
+async fn receive_within<M: codec::Decode>(from: &mut (impl AsyncRead + Unpin), most_rows: u32) -> Result<(M, Vec<f32>), FrameError> {
 	let mut lengths = [0; 8];
 	from.read_exact(&mut lengths).await?;
 	let [a, b, c, d, e, f, g, h] = lengths;
 	let (message, rows) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
 	// Neither is read if the other one is too long.
-	if rows > LONGEST_ROWS {
+	if rows > most_rows {
 		return Err(FrameError::TooLong(rows));
 	}
 	let message = frames::read(from, message, LONGEST_MESSAGE).await?;
-	let rows = frames::read(from, rows, LONGEST_ROWS).await?;
+	let rows = frames::read(from, rows, most_rows).await?;
 	let message = M::decode_all(&mut &message[..]).map_err(|_| FrameError::Malformed)?;
 	let (rows, []) = rows.as_chunks::<4>() else { return Err(FrameError::Malformed) };
 	Ok((message, rows.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
@@ -277,6 +287,14 @@ mod tests {
 		let mut wrong = bytes;
 		wrong[8] = 99;
 		assert!(matches!(receive::<Reply>(&mut &wrong[..]).await, Err(FrameError::Malformed)));
+	}
+
+	#[tokio::test]
+	async fn where_no_rows_belong_a_message_without_any_is_read_and_none_with_some() {
+		assert_eq!(receive_bare::<Reply>(&mut &frame(&Reply::Noted, &[])[..]).await.unwrap(), Reply::Noted);
+		let with = frame(&Reply::Noted, &[1.0]);
+		// By its length alone.
+		assert!(matches!(receive_bare::<Reply>(&mut &with[..8]).await, Err(FrameError::TooLong(4))));
 	}
 
 	#[test]

@@ -40,6 +40,11 @@ impl Presence {
 		Here { presence: self.clone(), member }
 	}
 
+	/// Returns whether a member is here.
+	pub(super) fn has(&self, member: usize) -> bool {
+		self.members().get(&member).is_some_and(|(_, is_here)| *is_here)
+	}
+
 	/// Returns the number of holders of a span that are here.
 	pub(super) fn of(&self, span: usize) -> usize {
 		self.members().values().filter(|member| **member == (span, true)).count()

@@ -4,6 +4,7 @@
 //! alone at first.
 
 use super::{
+	find::{Resting, UNUSABLE},
 	link::{begin, keep, Event, Recruit},
 	message::Hold,
 	presence::Presence,
@@ -27,8 +28,6 @@ use tokio_util::sync::CancellationToken;
 const LOOK: Duration = Duration::from_secs(1);
 /// Time for which a span may lack a holder before another one is looked for.
 const GRACE: Duration = Duration::from_secs(3);
-/// Time after which one that could not be used is tried again.
-const REST: Duration = Duration::from_secs(60);
 /// Candidates that are greeted at a time.
 const GREETED: usize = 4;
 
@@ -66,7 +65,7 @@ impl Recruiting {
 	pub(super) async fn run(mut self, stop: CancellationToken) {
 		let (mut kept, mut loading) = (JoinSet::new(), JoinSet::<(usize, Vec<PeerId>, Option<Taken>)>::new());
 		let mut lacking: HashMap<usize, Instant> = HashMap::new();
-		let mut tried: HashMap<PeerId, Instant> = HashMap::new();
+		let tried = Resting::default();
 		// Spans for which somebody is looked for.
 		let mut busy: Vec<usize> = Vec::new();
 		let mut looks = interval(LOOK);
@@ -78,14 +77,13 @@ impl Recruiting {
 				Some(ended) = loading.join_next(), if !loading.is_empty() => {
 					let Ok((span, greeted, taken)) = ended else { continue };
 					busy.retain(|other| *other != span);
-					tried.extend(greeted.into_iter().map(|peer| (peer, Instant::now())));
+					greeted.into_iter().for_each(|peer| tried.rest(peer, Instant::now(), UNUSABLE));
 					if let Some(taken) = taken {
-						tried.remove(&taken.address.peer);
+						tried.end(&taken.address.peer);
 						self.keep(taken, &stop, &mut kept);
 					}
 				}
 				_ = looks.tick() => {
-					tried.retain(|_, at| at.elapsed() < REST);
 					for span in 0..self.spans.len() {
 						if self.events.1.of(span) >= self.redundancy {
 							lacking.remove(&span);
@@ -107,19 +105,24 @@ impl Recruiting {
 	}
 
 	/// Those who could take a span, and how much of their memory they have for it left: first those who hold nothing of this ring.
-	fn candidates(&self, span: usize, tried: &HashMap<PeerId, Instant>) -> Vec<(PeerAddress, u64)> {
+	fn candidates(&self, span: usize, tried: &Resting) -> Vec<(PeerAddress, u64)> {
 		let holds = |peer: PeerId| self.members.iter().filter(move |member| member.peer == peer);
-		let mut all: Vec<(PeerAddress, u64)> = (self.find)()
+		let now = Instant::now();
+		let usable = |peer: &PeerId| {
+			!tried.has(peer, now)
+				&& !self.reports.is_liar(&peer.to_string())
+				&& holds(*peer).all(|member| member.span != span && !member.banned.is_cancelled())
+		};
+		let mut all: Vec<(PeerAddress, u64)> = (self.find)(&usable)
 			.into_iter()
-			.filter(|found| !tried.contains_key(&found.peer) && !self.reports.is_liar(&found.peer.to_string()))
-			.filter(|found| holds(found.peer).all(|member| member.span != span && !member.banned.is_cancelled()))
 			.map(|found| {
 				let used = holds(found.peer).filter_map(|member| self.spans.get(member.span)).map(|(_, bytes)| *bytes);
 				let used = used.fold(0u64, u64::saturating_add);
 				(found, used)
 			})
 			.collect();
-		all.sort_by_key(|(found, used)| (*used, found.peer));
+		// Among equals, the lots by which they are found stay.
+		all.sort_by_key(|(_, used)| *used);
 		all.truncate(GREETED);
 		all
 	}
@@ -141,7 +144,7 @@ impl Recruiting {
 			let mut usable: Vec<(Candidate, u64)> = Vec::new();
 			for (greeted, (found, _)) in join_all(greeting).await.into_iter().zip(&candidates) {
 				match greeted {
-					Ok((candidate, used)) if candidate.profile.memory.saturating_sub(used) >= bytes => usable.push((candidate, used)),
+					Ok((candidate, used)) if candidate.profile.memory >= bytes => usable.push((candidate, used)),
 					Ok(_) => tracing::debug!("{} has no room for the span that begins with layer {}", found.peer, hold.first),
 					Err(why) => tracing::debug!("{}: {why}", found.peer),
 				}

@@ -3,11 +3,13 @@
 use super::{
 	accounts::drivers::Drivers,
 	driver::Patience,
+	find::Resting,
 	lend::{lend, Lent},
 	liars::Liars,
 	loaded::Loaded,
+	message::{frame, receive, send, Profile, Reply, Request},
 	placement::Split,
-	start::{start, Find, Options, Started},
+	start::{start, Find, Options, RingError, Started, LOADING},
 	tests::{bits, expected, piece, source, text},
 };
 use neuroshard_compute::exec::{Exec, Sequence};
@@ -15,7 +17,7 @@ use neuroshard_inference::Engine;
 use neuroshard_network::{Keypair, PeerAddress, Streams};
 use std::{
 	sync::{Arc, Mutex},
-	time::Duration,
+	time::{Duration, Instant},
 };
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
@@ -60,7 +62,21 @@ impl Known {
 
 	fn find(&self) -> Find {
 		let known = self.clone();
-		Arc::new(move || known.0.lock().unwrap().clone())
+		Arc::new(move |passes| known.0.lock().unwrap().iter().filter(|known| passes(&known.peer)).cloned().collect())
+	}
+}
+
+fn options(loading: Duration) -> Options {
+	Options {
+		members: Vec::new(),
+		find: None,
+		resting: Resting::default(),
+		redundancy: 1,
+		split: Split::MemoryWeighted,
+		texts: 1,
+		pages: 8,
+		patience: Patience::default(),
+		loading,
 	}
 }
 
@@ -68,7 +84,7 @@ async fn ring(known: &Known, redundancy: usize, stop: &CancellationToken) -> Sta
 	let (streams, _, _, _) = Streams::start(Keypair::generate_ed25519(), Vec::new(), stop.clone()).await.unwrap();
 	let find = known.find();
 	let patience = Patience { late: Duration::from_millis(300), unknown: AGES, lost: AGES, begun: AGES };
-	let options = Options { members: find(), find: Some(find), redundancy, split: Split::MemoryWeighted, texts: 1, pages: 8, patience };
+	let options = Options { members: find(&|_| true), find: Some(find), redundancy, patience, ..options(LOADING) };
 	let base = tempfile::tempdir().unwrap();
 	start(&streams, source(), options, Liars::read(base.path()).unwrap(), None, stop.clone()).await.unwrap()
 }
@@ -145,5 +161,43 @@ async fn a_span_that_fewer_hold_than_were_asked_for_gets_another_holder_before_i
 	// It can go on alone.
 	let (logits, _started) = read(started, async || other.end().await).await;
 	assert_eq!(logits, expected(&text(60, 4)));
+	stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_claims_what_it_has_and_then_holds_nothing_is_left_alone_and_the_others_are_not() {
+	let (known, stop) = (Known::default(), CancellationToken::new());
+	let honest = Worker::start(1 << 30).await;
+	let boaster = {
+		let listen = vec!["/ip4/127.0.0.1/udp/0/quic-v1".parse().unwrap()];
+		let (streams, mut incoming, mut bound, _) = Streams::start(Keypair::generate_ed25519(), listen, stop.clone()).await.unwrap();
+		let answering = tokio::spawn(async move {
+			let _streams = streams;
+			while let Some((_, mut stream)) = incoming.next().await {
+				tokio::spawn(async move {
+					while let Ok((Request::Profile, _)) = receive::<Request>(&mut stream).await {
+						let (parameters, most) = (source().parameters, 1 << 40);
+						let profile = Profile { parameters, memory: most, bandwidth: most, flops: most, account: None };
+						send(&mut stream, &frame(&Reply::Profile(profile), &[])).await.unwrap();
+					}
+					std::future::pending::<()>().await;
+				});
+			}
+		});
+		(bound.remove(0), answering)
+	};
+	known.add(&honest);
+	known.0.lock().unwrap().push(boaster.0.clone());
+	let (streams, _, _, _) = Streams::start(Keypair::generate_ed25519(), Vec::new(), stop.clone()).await.unwrap();
+	let find = known.find();
+	// Nobody else comes: it is found only once.
+	let only: Find = Arc::new(|_| Vec::new());
+	let options = Options { members: find(&|_| true), find: Some(only), ..options(Duration::from_secs(5)) };
+	let base = tempfile::tempdir().unwrap();
+	let started = start(&streams, source(), options.clone(), Liars::read(base.path()).unwrap(), None, stop.clone()).await;
+	assert!(matches!(started, Err(RingError::NotReady(_))));
+	let rests = [&boaster.0, &honest.address].map(|address| options.resting.has(&address.peer, Instant::now()));
+	assert_eq!(rests, [true, false]);
+	boaster.1.abort();
 	stop.cancel();
 }

@@ -3,9 +3,10 @@
 use super::{
 	accounts::{self, AccountError, MembersError, Offering},
 	driver::{Patience, Ring},
+	find::{Resting, UNTRUE, UNUSABLE},
 	liars::Liars,
 	link::{keep, EVENTS},
-	message::{frame, receive, send, FrameError, Hold, Profile, Reply, Request},
+	message::{frame, receive_bare, send, FrameError, Hold, Profile, Reply, Request},
 	placement::{place, Link, Links, Load, Model, Node, Placement, PlacementError, Roles, Speed, Split, Standing},
 	presence::Presence,
 	recruit::{Recruited, Recruiting},
@@ -16,7 +17,7 @@ use futures::future::join_all;
 use neuroshard_compute::exec::PAGE_TOKENS;
 use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_inference::Source;
-use neuroshard_network::{ByteStream, PeerAddress, StreamError, Streams};
+use neuroshard_network::{ByteStream, PeerAddress, PeerId, StreamError, Streams};
 use neuroshard_types::{inference, AccountId, H256};
 use std::{
 	future::Future,
@@ -34,11 +35,11 @@ const MEASUREMENTS: u32 = 5;
 const PROBE: usize = 256 << 10;
 /// Longest time in which a holder says who it is.
 const GREETING: Duration = Duration::from_secs(20);
-/// Longest time in which all spans are loaded.
-const LOADING: Duration = Duration::from_secs(600);
+/// Longest time in which all spans of a ring are loaded, as a rule.
+pub const LOADING: Duration = Duration::from_secs(600);
 
-/// Says who has the parameters of a ring and takes streams now, as far as the directory knows.
-pub type Find = Arc<dyn Fn() -> Vec<PeerAddress> + Send + Sync>;
+/// Says who has the parameters of a ring and takes streams now, as far as the directory knows, of those whom its argument lets pass.
+pub type Find = Arc<dyn Fn(&dyn Fn(&PeerId) -> bool) -> Vec<PeerAddress> + Send + Sync>;
 
 /// A stream that is being opened.
 pub(super) type OpenFuture = Pin<Box<dyn Future<Output = Option<ByteStream>> + Send>>;
@@ -50,6 +51,8 @@ pub struct Options {
 	pub members: Vec<PeerAddress>,
 	/// Says who else may hold spans, and takes the place of who is lost; without it, nobody does but `members`.
 	pub find: Option<Find>,
+	/// Takes note of who could not be used, if there is `find`.
+	pub resting: Resting,
 	/// Number of members that hold each span.
 	pub redundancy: usize,
 	/// Rule by which layers are split.
@@ -60,6 +63,8 @@ pub struct Options {
 	pub pages: usize,
 	/// Times that members are waited for.
 	pub patience: Patience,
+	/// Longest time in which all spans are loaded.
+	pub loading: Duration,
 }
 
 /// A ring that is set up.
@@ -92,7 +97,7 @@ pub enum RingError {
 	#[error("a part of the model cannot be loaded: {0}")]
 	Load(String),
 	/// Somebody did not load its part.
-	#[error("nobody has loaded the span that begins with layer {0} within ten minutes: their logs say why")]
+	#[error("nobody has loaded the span that begins with layer {0} in time: their logs say why")]
 	NotReady(u32),
 	/// The thread that waits for them has ended.
 	#[error("waiting for the ring was interrupted")]
@@ -131,6 +136,9 @@ pub(super) enum Unusable {
 	/// Its account cannot be on the offer.
 	#[error(transparent)]
 	Account(#[from] AccountError),
+	/// It names no account, and others that were found do or might.
+	#[error("it names no account that the chain could pay: `hold --provider` does")]
+	NoAccount,
 }
 
 /// A worker that could hold a span.
@@ -146,7 +154,7 @@ pub(super) struct Candidate {
 }
 
 /// Sets up a ring among those that `options` name, but for `liars`, who are noted there. With `offering`, they are to be accounts of the chain, or none of
-/// them is.
+/// them is; of those who were found, only accounts are used.
 ///
 /// # Errors
 /// [`RingError`].
@@ -164,10 +172,15 @@ pub async fn start(
 	});
 	let greeted = join_all(greeting).await;
 	let (mut candidates, mut failures) = (Vec::new(), Vec::new());
+	// Nobody has chosen them: one without an account must not keep the others from an offer.
+	let found_for_offer = options.find.is_some() && offering.is_some();
 	for (member, greeted) in options.members.iter().zip(greeted) {
-		match greeted {
+		match greeted.and_then(|candidate| candidate.offered(found_for_offer)) {
 			Ok(candidate) => candidates.push(candidate),
-			Err(why) => failures.push(format!("{}: {why}", member.peer)),
+			Err(why) => {
+				options.resting.rest(member.peer, Instant::now(), UNUSABLE);
+				failures.push(format!("{}: {why}", member.peer));
+			}
 		}
 	}
 	failures.iter().for_each(|words| tracing::warn!("{words}"));
@@ -233,27 +246,43 @@ pub async fn start(
 		};
 		tasks.spawn(recruiting.run(stop.clone()));
 	}
+	let peers: Vec<PeerId> = members.iter().map(|(_, address)| address.peer).collect();
 	let names = members.into_iter().map(|(name, _)| name).zip(banned).collect();
-	let (patience, told) = (options.patience, reports.clone());
+	let (patience, told, here) = (options.patience, reports.clone(), presence.clone());
+	let until = Instant::now() + options.loading;
 	let waiting = move || {
 		let mut ring = Ring::new(source, spans, names, (events, presence), patience, told).map_err(RingError::Load)?;
-		ring.ready(Instant::now() + LOADING).map_err(RingError::NotReady)?;
+		ring.ready(until).map_err(RingError::NotReady)?;
 		Ok::<_, RingError>(ring)
 	};
-	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)??;
+	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)?;
+	if let Err(RingError::NotReady(_)) = &engine {
+		let absent = peers.iter().enumerate().filter(|(member, _)| !here.has(*member));
+		absent.for_each(|(_, peer)| options.resting.rest(*peer, Instant::now(), UNTRUE));
+	}
+	let engine = engine?;
 	Ok(Started { engine, placement, reports, ring, tasks })
 }
 
 /// Opens streams to a member: where it is now, if that can be found out.
 pub(super) fn opening(streams: Streams, address: PeerAddress, find: Option<Find>) -> impl FnMut() -> OpenFuture + Send {
 	move || {
-		let now = find.iter().flat_map(|find| find()).find(|found| found.peer == address.peer);
+		let now = find.iter().flat_map(|find| find(&|peer| *peer == address.peer)).next();
 		let (streams, address) = (streams.clone(), now.unwrap_or_else(|| address.clone()));
 		Box::pin(async move { streams.open(&address).await.ok() })
 	}
 }
 
 impl Candidate {
+	/// Itself, unless it is `required` that it names an account.
+	fn offered(self, required: bool) -> Result<Self, Unusable> {
+		if required && self.account().is_none() {
+			Err(Unusable::NoAccount)
+		} else {
+			Ok(self)
+		}
+	}
+
 	/// The account that it names.
 	fn account(&self) -> Option<&AccountId> {
 		self.profile.account.as_ref()
@@ -276,7 +305,7 @@ pub(super) async fn greet(
 			if let AccountError::Unfit(unfit) = &error {
 				let tell = async {
 					send(&mut stream, &frame(&Request::Unfit(unfit.clone()), &[])).await?;
-					receive::<Reply>(&mut stream).await
+					receive_bare::<Reply>(&mut stream).await
 				};
 				// If it is not there any more, it need not know.
 				let _ = tokio::time::timeout(GREETING, tell).await;
@@ -296,9 +325,9 @@ async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> 
 		for _ in 0..MEASUREMENTS {
 			let began = Instant::now();
 			send(&mut stream, &frame).await?;
-			match receive::<Reply>(&mut stream).await? {
-				(Reply::Profile(answered), _) => profile = Some(answered),
-				(Reply::Refused { words, .. }, _) => return Err(Unusable::Refused(words)),
+			match receive_bare(&mut stream).await? {
+				Reply::Profile(answered) => profile = Some(answered),
+				Reply::Refused { words, .. } => return Err(Unusable::Refused(words)),
 				_ => return Err(Unusable::Strange),
 			}
 			fastest = fastest.min(began.elapsed().as_secs_f64());
@@ -315,6 +344,13 @@ async fn measure(streams: &Streams, address: &PeerAddress, parameters: H256) -> 
 	let bytes = (PROBE * size_of::<f32>()) as f64;
 	let (latency, bandwidth) = ((short / 2.0).max(1e-6), bytes / (long - short).max(1e-6));
 	Ok((Candidate { address: address.clone(), profile, latency, bandwidth, standing: Standing::UNKNOWN }, stream))
+}
+
+/// Bytes of memory that the holders of a model need together, if each of its parts is held once and so many texts are answered at a time.
+pub fn needed(source: &Source, class: Class, texts: u32) -> u64 {
+	// What cannot be held is said when it is placed.
+	held(&source.config, class, texts)
+		.map_or(u64::MAX, |model| model.layers.iter().fold(model.head.memory, |sum, layer| sum.saturating_add(layer.memory)))
 }
 
 /// Returns the model that the holders need memory for together, if so many texts are answered at a time.

@@ -25,6 +25,7 @@ use neuroshard_provider::{
 };
 use neuroshard_ring::{
 	accounts::{consent::Watch, is_of, Offering, Terms},
+	find::Resting,
 	liars::Liars,
 	placement::Split,
 	start::{self, RingError, Started},
@@ -38,7 +39,6 @@ use neuroshard_types::{
 	AccountId, RoundIndex, RunId, H256,
 };
 use std::{
-	collections::BTreeSet,
 	net::{Ipv4Addr, SocketAddr},
 	path::PathBuf,
 	time::{Duration, Instant},
@@ -325,7 +325,7 @@ impl<C: Conducts> Serve<C> {
 		let watched = ring.as_ref().map(|ring| Watched {
 			run: common.base().ok().filter(|_| self.model.is_none()).map(|base| (base, self.run)),
 			root,
-			members: ring.view.placement.spans.iter().map(|span| span.node).collect::<BTreeSet<_>>().len(),
+			members: ring.view.placement.spans.iter().filter_map(|span| span.name.parse().ok()).collect(),
 			offered: on_offer.map(|ring| ring.ready.clone()),
 		});
 		let moves = async {
@@ -487,10 +487,11 @@ impl<C: Conducts> Serve<C> {
 		println!("this driver is {}", streams.local());
 		let page = source.config.kv_dim().saturating_mul(source.config.layers).saturating_mul(2);
 		let page = usize::try_from(page).unwrap_or(usize::MAX).saturating_mul(PAGE_TOKENS * size_of::<f32>());
-		let find = found.map(|found| found.find(source.parameters));
+		let find = found.map(|found| found.find(source.parameters, start::needed(&source, self.class.into(), self.parallel.into())));
 		let options = start::Options {
 			members: found::named(&self.ring)?.unwrap_or_default(),
 			find: find.clone(),
+			resting: found.map_or_else(Resting::default, |found| found.resting.clone()),
 			redundancy: self.redundancy.into(),
 			split: match self.split {
 				Splitting::Speed => Split::BySpeed,
@@ -499,6 +500,7 @@ impl<C: Conducts> Serve<C> {
 			texts: self.parallel.into(),
 			pages: self.memory.saturating_mul(1 << 20) / page.max(1),
 			patience: Patience::default(),
+			loading: start::LOADING,
 		};
 		let offering = registered.map(|Registered { client, who, prices, .. }| Offering {
 			client: client.clone(),
@@ -516,7 +518,7 @@ impl<C: Conducts> Serve<C> {
 			let liars = Liars::read(&base).map_err(|source| CliError::File { path: base.clone(), source })?;
 			match (start::start(&streams, source.clone(), options, liars, offering.clone(), stop.clone()).await, &find) {
 				(Ok(started), _) => break started,
-				(Err(error @ (RingError::Nobody(_) | RingError::Placement(_))), Some(find)) if !self.explain => {
+				(Err(error @ (RingError::Nobody(_) | RingError::Placement(_) | RingError::NotReady(_))), Some(find)) if !self.explain => {
 					if found::tried_again(find, &error, &mut said, stop).await.is_none() {
 						return Ok(None);
 					}

@@ -4,12 +4,13 @@ use super::{
 	super::{
 		answering::answer,
 		driver::Patience,
+		find::Resting,
 		lend::{lend, Lent},
 		liars::Liars,
 		loaded::Loaded,
 		message::{frame, receive, send, Hold, Profile, Reply, Request},
 		placement::{place, Link, Links, Node, Placement, Roles, Speed, Split},
-		start::{held, start, Options, RingError, Started},
+		start::{held, start, Find, Options, RingError, Started, LOADING},
 		tests::source,
 	},
 	consent::{Consent, Watch},
@@ -26,7 +27,7 @@ use neuroshard_types::{
 	inference::{CheckpointId, Class, Offer, OfferView},
 	ModelConfig, H256,
 };
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 use tokio::{
 	sync::watch,
 	task::{JoinHandle, JoinSet},
@@ -264,11 +265,13 @@ fn options_of(workers: &[&Worker]) -> Options {
 	Options {
 		members: workers.iter().map(|worker| worker.address.clone()).collect(),
 		find: None,
+		resting: Resting::default(),
 		redundancy: 1,
 		split: Split::MemoryWeighted,
 		texts: 1,
 		pages: 8,
 		patience: Patience::default(),
+		loading: LOADING,
 	}
 }
 
@@ -354,6 +357,30 @@ async fn a_ring_has_the_accounts_of_those_who_hold_it_and_not_of_one_that_names_
 	for worker in [first, second, impostor, anonymous] {
 		worker.end().await;
 	}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_those_who_are_found_only_accounts_are_on_an_offer_and_one_without_keeps_nobody_from_it() {
+	let [driver_account, one] = [account(1), account(2)];
+	let (first, anonymous) = (Worker::start(Some(one.clone())).await, Worker::start(None).await);
+	let node = chain(vec![(one.clone(), registered(&first.address.peer))]).await;
+	let offering = Some(Offering { client: node.client().await, terms: terms(&driver_account) });
+	let (streams, stop) = driver().await;
+	let base = tempfile::tempdir().unwrap();
+	let found = async |workers: &[&Worker]| {
+		let members = options_of(workers).members;
+		let find: Find = Arc::new({
+			let members = members.clone();
+			move |_| members.clone()
+		});
+		let options = Options { find: Some(find), ..options_of(workers) };
+		start(&streams, source(), options, Liars::read(base.path()).unwrap(), offering.clone(), stop.clone()).await
+	};
+	let started = found(&[&anonymous, &first]).await.unwrap();
+	assert_eq!(Offer { ring: started.ring.unwrap(), ..offer(&[]) }.members(&driver_account), [one].into());
+	let alone = found(&[&anonymous]).await.map(drop).unwrap_err();
+	assert!(matches!(&alone, RingError::Nobody(words) if words[0].contains("names no account")), "{alone}");
+	stop.cancel();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -131,21 +131,21 @@ impl<C: Registrations> Task<C> {
 		let mut ticks = interval(TICK);
 		ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
 		loop {
-			let done = tokio::select! {
-				() = stop.cancelled() => break,
-				message = heard.recv() => match message {
-					Some(message) => self.hear(message).await,
-					None => break,
-				},
-				Some(told) = self.asking.join_next() => {
-					self.read(told.ok().flatten().unwrap_or_default()).await;
-					Ok(())
+			// Whatever is done may ask the chain, which takes as long as it takes.
+			let step = async {
+				tokio::select! {
+					message = heard.recv() => match message {
+						Some(message) => self.hear(message).await,
+						None => Err(Stopped),
+					},
+					Some(told) = self.asking.join_next() => {
+						self.read(told.ok().flatten().unwrap_or_default()).await;
+						Ok(())
+					}
+					_ = ticks.tick() => self.tick().await,
 				}
-				_ = ticks.tick() => self.tick().await,
 			};
-			if let Err(Stopped) = done {
-				break;
-			}
+			let Some(Ok(())) = stop.run_until_cancelled(step).await else { break };
 		}
 		if let Some(own) = &mut self.own {
 			own.leave(&self.net, (self.now)()).await;
@@ -173,10 +173,12 @@ impl<C: Registrations> Task<C> {
 	async fn take(&mut self, bytes: &[u8]) -> Result<News, Refusal> {
 		let (now, genesis) = ((self.now)(), self.genesis);
 		let signed = Arc::new(SignedAnnouncement::read(bytes).map_err(Refusal::False)?);
+		// Before the chain is asked: who cannot sign for anybody costs it no question.
+		signed.check_signature(genesis).map_err(Refusal::False)?;
 		let announcement = &signed.announcement;
 		let who = announcement.provider.clone();
 		let registered = self.registry.of(announcement, now).await;
-		let taken = self.directory.take_read(signed, now, |_| registered, |signed| signed.check_signature(genesis));
+		let taken = self.directory.take_read(signed, now, |_| registered, |_| Ok(()));
 		match &taken {
 			Ok(news) => {
 				self.changed = true;
