@@ -9,7 +9,7 @@ Usage: scripts/quorums.sh [OPTIONS]
 
 Builds what it takes, the first time for a quarter of an hour and more, and starts two validators and some workers on this
 machine. The system holds all workers but one to a limit of memory (run --max-memory) in which none could train the model: a
-quorum of them holds it, each a part, and three audit in files what the quorum does. One has no limit and holds all of the
+quorum of them holds it, each a part, and three with less still audit in files what it does. One has no limit and holds all of the
 model; on a machine that has not the memory for that beside the others, its checkpoints are in files, and a fourth worker
 audits. Exit code 0 only if both places are in each round, all attest the same checkpoint, and the auditors of the quorum
 agree. Prints how much memory each worker had in use at most.

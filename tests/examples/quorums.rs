@@ -48,10 +48,11 @@ async fn train(folder: &Path, arguments: &Arguments) -> Result<(), Error> {
 	let mut limited = Limited::start(folder, size, members).await?;
 	let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
 	println!(
-		"{} parameters: training takes {} MiB of memory at least, and all workers but one are held to {} MiB",
+		"{} parameters: training takes {} MiB of memory at least, and members are held to {} MiB, and those who audit in files to {}",
 		limited.config.model.parameters(),
 		mebibytes(limited.alone()?),
-		mebibytes(limited.limit)
+		mebibytes(limited.limits[0]),
+		mebibytes(limited.limits[1])
 	);
 	let both = [limited.whole(), limited.leader()];
 	for round in 0..rounds {

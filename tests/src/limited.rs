@@ -4,7 +4,7 @@
 use crate::{until, AuditRules, Binaries, Error, Layout, Network, Prepared, Preset, Rules, Text, Training};
 use neuroshard_compute::exec::Exec;
 use neuroshard_graph::span::cut;
-use neuroshard_quorum::{needed_bytes, Place};
+use neuroshard_quorum::{held_bytes, member::JoinError, needed_bytes, Place};
 use neuroshard_roles::Needs;
 use neuroshard_support::memory::available_memory;
 use neuroshard_training::presets;
@@ -82,6 +82,19 @@ impl Size {
 	/// # Errors
 	/// [`Error::Setup`].
 	pub fn limit(self, members: u16) -> Result<u64, Error> {
+		self.most(members, needed_bytes)
+	}
+
+	/// Memory for an audit in files, in which none in memory fits: what a member holds while it trains.
+	///
+	/// # Errors
+	/// [`Error::Setup`].
+	pub fn limit_in_files(self, members: u16) -> Result<u64, Error> {
+		self.most(members, held_bytes)
+	}
+
+	/// The most that a member takes, by these bytes of each place.
+	fn most(self, members: u16, bytes: impl Fn(&Place, Arc<Exec>) -> Result<u64, JoinError>) -> Result<u64, Error> {
 		let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
 		let (model, train) = self.configs();
 		let spans = cut(&model, &self.units(members)?).map_err(|error| failed(&error))?;
@@ -89,7 +102,7 @@ impl Size {
 		let mut most = 0;
 		for member in 0..spans.len() {
 			let place = Place::usual((&model, &train), spans.clone(), member, 0);
-			most = most.max(needed_bytes(&place, exec.clone()).map_err(|error| failed(&error))?);
+			most = most.max(bytes(&place, exec.clone()).map_err(|error| failed(&error))?);
 		}
 		Ok((most + BESIDE).next_multiple_of(1 << 20))
 	}
@@ -121,8 +134,8 @@ pub struct Limited {
 	pub network: Network,
 	/// The run.
 	pub training: Training,
-	/// Bytes to which all but the first worker are held.
-	pub limit: u64,
+	/// Bytes to which members are held, and those who audit in files.
+	pub limits: [u64; 2],
 	/// Whether the first worker's place is a seat that holds all, with checkpoints in files, because this machine has not the memory for an ordinary one.
 	pub seated: bool,
 	/// The run as the chain has it.
@@ -138,7 +151,7 @@ impl Limited {
 	/// # Errors
 	/// Whatever keeps a network from running.
 	pub async fn start(folder: &Path, size: Size, members: u16) -> Result<Self, Error> {
-		let (limit, units) = (size.limit(members)?, size.units(members)?);
+		let (limits @ [limit, in_files], units) = ([size.limit(members)?, size.limit_in_files(members)?], size.units(members)?);
 		// Members have an address for the others besides.
 		let verifiers = u16::try_from(VERIFIERS).unwrap_or(u16::MAX);
 		let layout = Layout::create(folder.join("network"), None, members.saturating_mul(2).saturating_add(verifiers).saturating_add(2))?;
@@ -159,7 +172,7 @@ impl Limited {
 		let free = available_memory().map(|free| free.saturating_sub(others));
 		let seated = needs.participant(free).is_err();
 		let auditors = if seated { VERIFIERS } else { VERIFIERS - 1 };
-		network.set_memory_limit(Some(limit));
+		network.set_memory_limit(Some(in_files));
 		network.add_workers_that_audit_in_files(training.run, auditors, dataset, 1).await?;
 		network.set_memory_limit(None);
 		match seated {
@@ -168,7 +181,7 @@ impl Limited {
 		}
 		network.set_memory_limit(Some(limit));
 		network.add_quorum(training.run, &units, dataset, 1).await?;
-		Ok(Self { network, training, limit, seated, config, size, auditors })
+		Ok(Self { network, training, limits, seated, config, size, auditors })
 	}
 
 	/// Least bytes that training the model alone takes in memory.
@@ -285,9 +298,10 @@ mod tests {
 	}
 
 	#[test]
-	fn a_third_of_a_model_takes_a_third_of_seven_numbers_for_each_parameter() {
-		let held = Size::M500.limit(3).unwrap() - BESIDE;
+	fn a_third_of_a_model_takes_a_third_of_seven_numbers_for_each_parameter_and_more_for_a_defence() {
+		let [needed, held] = [Size::M500.limit(3), Size::M500.limit_in_files(3)].map(|limit| limit.unwrap() - BESIDE);
 		let third = 510_549_504 / 3 * 28;
 		assert!((third..third + third / 10).contains(&held), "{held} of {third}");
+		assert!((2 * third..4 * third).contains(&needed), "{needed} of {third}");
 	}
 }

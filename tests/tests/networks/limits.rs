@@ -7,7 +7,8 @@ use neuroshard_e2e::{kept_unless_passed, until, Limited, Size};
 async fn a_model_that_fits_into_no_limited_workers_memory_is_trained_by_a_quorum_and_audited_in_files() {
 	let mut folder = kept_unless_passed("limits").unwrap();
 	let mut limited = Limited::start(folder.path(), Size::M14, 3).await.unwrap();
-	assert!(limited.alone().unwrap() > 2 * limited.limit && !limited.seated);
+	let [limit, in_files] = limited.limits;
+	assert!(limited.alone().unwrap() > limit.max(in_files) && !limited.seated);
 	a_limited_worker_does_not_train_alone(&mut limited).await;
 	for round in 0..2 {
 		// The worker that holds all attests the checkpoint of the leader, whose quorum has computed half of the work.
@@ -24,8 +25,8 @@ async fn a_model_that_fits_into_no_limited_workers_memory_is_trained_by_a_quorum
 	memory.iter().for_each(|memory| println!("{memory}"));
 	// All but the one that holds all: three who audit, and three members.
 	let held: Vec<_> = memory.iter().filter_map(|memory| memory.limit).collect();
-	assert_eq!(held, [limited.limit; 6]);
-	assert!(memory[3].limit.is_none() && memory[3].peak > limited.limit, "{}", memory[3]);
+	assert_eq!(held, [in_files, in_files, in_files, limit, limit, limit]);
+	assert!(memory[3].limit.is_none() && memory[3].peak > limit.max(in_files), "{}", memory[3]);
 	limited.training.stop(&limited.network).await.unwrap();
 	limited.network.stop().await;
 	folder.disable_cleanup(false);

@@ -1,7 +1,7 @@
 //! Members of quorums that lie to the others, as processes: whoever has the whole model disputes the work, and the chain condemns the member that lied and nobody else.
 
 use crate::scenario::{Scenario, ROUND, RULES};
-use neuroshard_e2e::{kept_unless_passed, until, Binaries, Cheat, Layout, Network, Prepared, Preset, Text, Training, Verdicts};
+use neuroshard_e2e::{kept_unless_passed, until, Binaries, Cheat, Layout, Network, Prepared, Preset, Rules, Text, Training, Verdicts};
 use neuroshard_types::dispute::{ClaimKind, Decision};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ async fn of_quorums_in_which_one_member_lies_that_member_loses_its_stake_and_nob
 	let client = scenario.network.client().clone();
 	let mut verdicts = Verdicts::default();
 	let network = &mut scenario.network;
-	until("the verdicts about all quorums", 2 * ROUND, async || {
+	until("the verdicts about all quorums", 3 * ROUND, async || {
 		network.check()?;
 		verdicts.read(&client, client.heads().await?.finalized.number).await?;
 		Ok((verdicts.list().len() >= LIES.len()).then_some(()))
@@ -52,7 +52,9 @@ impl Scenario {
 		// Each member has an address for the others besides.
 		let layout = Layout::create(folder.join("network"), None, 1 + 4 * count).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, places..=places).await.unwrap().with_patience(4);
-		let mut network = Network::start(Binaries::find().unwrap(), layout, RULES).await.unwrap();
+		// One worker checks and disputes all of them, one after the other.
+		let rules = Rules { window: 240, patient: true, ..RULES };
+		let mut network = Network::start(Binaries::find().unwrap(), layout, rules).await.unwrap();
 		let training = Training::sponsor(&network, prepared, None).await.unwrap();
 		network.add_checking_workers(&[training.run], 1, Some(&training.dataset), 1).await.unwrap();
 		let cheats = LIES.map(|(cheat, _)| (cheat, 0));

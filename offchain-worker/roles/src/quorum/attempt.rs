@@ -6,9 +6,8 @@ use neuroshard_chain_client::keys::PonwSigner;
 use neuroshard_compute::exec::Exec;
 use neuroshard_data::loader::{Assignment, Loader};
 use neuroshard_quorum::{
-	needed_bytes,
 	links::{carry, meet, Meeting},
-	AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Slip, Sources,
+	needed_bytes, AgreeError, Conduct, Fault, Interval, Keyed, Mail, Place, Placed, QuorumError, Seat, SeatError, Slip, Sources,
 };
 use neuroshard_support::memory::available_memory;
 use neuroshard_training::priority::lower_thread_priority;
