@@ -6,6 +6,7 @@ use neuroshard_compute::{
 	trace,
 };
 use neuroshard_graph::{plan::Plan, ConfigError, ModelConfig, ParamLayout, TrainConfig};
+use neuroshard_support::memory::available_memory;
 use neuroshard_types::run::RunConfig;
 
 /// Bytes of a number.
@@ -27,6 +28,11 @@ const OUTER_VECTORS: u64 = 6;
 /// Bytes for each number of the largest operand that is quantized: at most three gradients that are kept for two products each, and another operand, with what
 /// goes with a block, rounded up.
 const QUANTIZED_BYTES: u64 = 9;
+
+/// Bytes that are free for what is checked and audited, if the system says so: of a worker that leads a quorum half of them, as its rounds begin meanwhile.
+pub fn free_beside_rounds(leads: bool) -> Option<u64> {
+	available_memory().map(|free| if leads { free / 2 } else { free })
+}
 
 /// Memory that a run takes of whoever has to do with it.
 #[derive(Clone, PartialEq, Eq, Debug)]

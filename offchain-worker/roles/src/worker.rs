@@ -62,8 +62,8 @@ impl Worker {
 				pace.note_cpu(gflops.into());
 			}
 		}
-		let auditor =
-			Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), options.audit_in_files);
+		let (in_files, leads) = (options.audit_in_files, participant.leads());
+		let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), (in_files, leads));
 		let answers = Answers::new(answers::Parts {
 			base: &base,
 			client: client.clone(),
@@ -83,6 +83,7 @@ impl Worker {
 			check: options.check,
 			samples,
 			conduct: options.conduct,
+			leads,
 		});
 		let holder = Holder::new(base, client, submitter, options.dataset, options.attest);
 		let ending = stop.child_token();

@@ -1,9 +1,12 @@
 //! Reading from the chain what an auditor needs.
 
 use super::Auditor;
-use crate::{memory::Needs, pace::MEASURED_BLOCKS, WorkerError};
+use crate::{
+	memory::{free_beside_rounds, Needs},
+	pace::MEASURED_BLOCKS,
+	WorkerError,
+};
 use neuroshard_chain_client::{ChainAt, ChainError};
-use neuroshard_support::memory::available_memory;
 use neuroshard_types::{
 	audit::{AuditPhase, AuditView},
 	provider::{ProviderView, Role},
@@ -23,8 +26,8 @@ pub(super) struct Rules {
 }
 
 /// Returns why running a round of this run again does not fit into the free memory; `None` if it does.
-fn too_large(run: RunId, config: &RunConfig) -> Option<TooLarge> {
-	match Needs::of(config).ok()?.check_case(available_memory()) {
+fn too_large(run: RunId, config: &RunConfig, leads: bool) -> Option<TooLarge> {
+	match Needs::of(config).ok()?.check_case(free_beside_rounds(leads)) {
 		Err(WorkerError::TooLittleMemory { needed, available }) => Some(TooLarge { run, needed, available }),
 		_ => None,
 	}
@@ -161,7 +164,7 @@ impl Auditor {
 				efforts.longest = longest.max_by_key(|audit| audit.takes_ms);
 			}
 			if can_be_drawn && rules.seal_time.is_some() && !self.in_files {
-				efforts.too_large = efforts.too_large.or_else(|| too_large(run, config));
+				efforts.too_large = efforts.too_large.or_else(|| too_large(run, config, self.leads));
 			}
 		}
 		Ok((most, efforts))

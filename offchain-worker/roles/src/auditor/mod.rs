@@ -53,6 +53,8 @@ pub(super) struct Auditor {
 	place: Place,
 	/// Whether audits that there is no memory for are done in files.
 	in_files: bool,
+	/// Whether this worker leads a quorum.
+	leads: bool,
 	/// Steps that the chain refused, and the first block in which each is tried again.
 	refused: Vec<(Step, BlockNumber)>,
 	/// Challenges that are in blocks which are not final yet.
@@ -66,14 +68,14 @@ pub(super) struct Auditor {
 }
 
 impl Auditor {
-	/// One that is drawn also for audits that there is no memory for if they are to be done `in_files`.
+	/// One that is drawn also for audits that there is no memory for if they are to be done `in_files`; of a worker that leads a quorum, or does not.
 	pub(super) fn new(
 		base: PathBuf,
 		client: ChainClient,
 		submitter: Submitter,
 		reporter: Reporter,
 		samples: Samples,
-		in_files: bool,
+		(in_files, leads): (bool, bool),
 	) -> Self {
 		let me = submitter.who().clone();
 		Self {
@@ -87,6 +89,7 @@ impl Auditor {
 			rules: None,
 			place: Place::default(),
 			in_files,
+			leads,
 			refused: Vec::new(),
 			made: Vec::new(),
 			told: Told::default(),

@@ -69,7 +69,7 @@ impl Fixture {
 
 	async fn auditor(&self) -> Auditor {
 		let (client, submitter) = (self.node.client().await, self.node.submitter().await);
-		Auditor::new(self.base.path().to_path_buf(), client, submitter, self.reporter.clone(), self.samples(), false)
+		Auditor::new(self.base.path().to_path_buf(), client, submitter, self.reporter.clone(), self.samples(), (false, false))
 	}
 
 	/// An auditor of a new process.
@@ -158,7 +158,7 @@ async fn an_operator_seals_what_binds_the_account_that_it_acts_for() {
 	let stop = CancellationToken::new();
 	let submitter = Submitter::spawn_for(fixture.node.client().await, Account::from_secret("//Alice").unwrap(), fixture.me.clone());
 	let base = fixture.base.path().to_path_buf();
-	let auditor = Auditor::new(base, fixture.node.client().await, submitter, fixture.reporter.clone(), fixture.samples(), false);
+	let auditor = Auditor::new(base, fixture.node.client().await, submitter, fixture.reporter.clone(), fixture.samples(), (false, false));
 	let running = tokio::spawn(auditor.run(stop.clone()));
 	fixture.sent(&audits::seal(1, 2, fixture.seal())).await;
 	stop.cancel();

@@ -177,6 +177,11 @@ impl Participant {
 		self.reserves = Reserves::of_leader(self.tasks.submitter.who().clone());
 	}
 
+	/// Whether it does.
+	pub(super) fn leads(&self) -> bool {
+		self.tasks.quorum.is_some()
+	}
+
 	/// Trains until `stop` is cancelled, or until it has left because its operator asked for it.
 	///
 	/// When training cannot go on, whatever the reason, it stays until nothing of this account is at stake any more.

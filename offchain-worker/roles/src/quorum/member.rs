@@ -5,7 +5,6 @@
 use super::{attempt::Attempt, forget_seats, seat_folder, Ways};
 use crate::{
 	actor::{guarded::guarded, told::Told},
-	auditor::Auditor,
 	conduct::Conduct,
 	content::{dataset::Dataset, filed::layout, old::forget_old, supply::Cached, Content},
 	defence::until_over,
@@ -49,8 +48,6 @@ pub struct MemberOptions {
 	pub threads: usize,
 	/// Conduct of the worker.
 	pub conduct: Arc<dyn Conduct>,
-	/// Whether it is drawn also for audits that there is no memory for.
-	pub audit_in_files: bool,
 }
 
 /// A round in which this account has a part that it has not done.
@@ -83,16 +80,14 @@ struct Member {
 }
 
 /// Takes part in the rounds of the quorum until `stop` is cancelled, or the run is over and nothing that this account has signed can be disputed any more.
-/// Beside that it plays its part in disputes, and audits what it is drawn for.
+/// Beside that it plays its part in disputes. It has itself drawn for no audits.
 ///
 /// # Errors
 /// What trying again would not help, such as [`WorkerError::UnknownRun`]; everything else is reported and tried again.
 pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: CancellationToken) -> Result<(), WorkerError> {
 	let Parts { base, keys, owner, client, store, net, reporter } = parts;
-	let MemberOptions { run, leader, mut ways, dataset, threads, conduct, audit_in_files } = options;
+	let MemberOptions { run, leader, mut ways, dataset, threads, conduct } = options;
 	let submitter = Submitter::spawn_for(client.clone(), keys.account.clone(), owner.clone());
-	let samples = Samples::open(&base);
-	let auditor = Auditor::new(base.clone(), client.clone(), submitter.clone(), reporter.clone(), samples.clone(), audit_in_files);
 	let (content, dataset) = (Content::new(store, net, &base, dataset), Arc::<Mutex<Cached>>::default());
 	let verifier = Verifier::new(verifier::Parts {
 		base: &base,
@@ -104,7 +99,8 @@ pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: Cancella
 		threads,
 		// What others claim is checked by who has all of a model.
 		check: 0.0,
-		samples,
+		samples: Samples::open(&base),
+		leads: false,
 		conduct: conduct.clone(),
 	});
 	let mut member = Member {
@@ -134,8 +130,7 @@ pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: Cancella
 		ending.cancel();
 		ended
 	});
-	let (verifying, auditing) = (Box::pin(verifier.run(ending.clone())), Box::pin(auditor.run(ending.clone())));
-	let (ended, (), ()) = tokio::join!(working, verifying, auditing);
+	let (ended, ()) = tokio::join!(working, Box::pin(verifier.run(ending.clone())));
 	ended
 }
 

@@ -8,7 +8,7 @@ use crate::{
 		rounds::{bridge_label, round_label},
 		Content,
 	},
-	memory::Needs,
+	memory::{free_beside_rounds, Needs},
 	peers::{addresses, participants, peers_of_round},
 	WorkerError,
 };
@@ -19,7 +19,6 @@ use neuroshard_disputes::cases::case::{Case, CaseError, SourceError};
 use neuroshard_graph::{tiles, ParamLayout};
 use neuroshard_network::PeerAddress;
 use neuroshard_store::{ContentDescriptor, Store};
-use neuroshard_support::memory::available_memory;
 use neuroshard_training::{
 	checkpoint::{decode_sent, CheckpointError},
 	kept::{self, OwnRound},
@@ -69,7 +68,7 @@ impl Verifier {
 		if claim.who == self.me {
 			return Ok(());
 		}
-		Needs::of(config).map_err(CaseError::from)?.check_case(available_memory())
+		Needs::of(config).map_err(CaseError::from)?.check_case(free_beside_rounds(self.leads))
 	}
 
 	async fn new_case(&self, at: &ChainAt, claim: &ClaimId, priority: Priority) -> Result<Option<Case>, WorkerError> {

@@ -62,6 +62,8 @@ pub(super) struct Parts<'a> {
 	pub samples: Samples,
 	/// Conduct of this worker, by which it defends what it did.
 	pub conduct: Arc<dyn Conduct>,
+	/// Whether this worker leads a quorum, whose rounds take memory beside what is verified.
+	pub leads: bool,
 }
 
 /// Parameters that several cases share while one of them is there, by their root.
@@ -79,6 +81,7 @@ pub(super) struct Verifier {
 	check: f64,
 	samples: Samples,
 	conduct: Arc<dyn Conduct>,
+	leads: bool,
 	ledger: Ledger,
 	execs: std::sync::Mutex<Vec<(Priority, Arc<Exec>)>>,
 	/// The model beside an adapter that cases have in memory, by its root.
@@ -102,13 +105,14 @@ pub(super) struct Verifier {
 
 impl Verifier {
 	pub(super) fn new(parts: Parts<'_>) -> Self {
-		let Parts { base, client, submitter, content, dataset, reporter, threads, check, samples, conduct } = parts;
+		let Parts { base, client, submitter, content, dataset, reporter, threads, check, samples, conduct, leads } = parts;
 		// What a worker that was killed left of audits in files. Only one at a time has this folder.
 		let _ = std::fs::remove_dir_all(base.join(in_files::FOLDER));
 		Self {
 			me: submitter.who().clone(),
 			games: Games::new(client.clone(), submitter.clone()),
 			conduct,
+			leads,
 			client,
 			submitter,
 			content,

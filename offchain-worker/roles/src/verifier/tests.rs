@@ -60,6 +60,7 @@ impl Fixture {
 			check: 1.0,
 			samples: Samples::open(base.path()),
 			conduct: Arc::new(Honest),
+			leads: false,
 		});
 		Self { node, verifier, _base: base, _stop: stop.drop_guard() }
 	}

@@ -59,9 +59,6 @@ pub(in crate::cli) struct Work<C: Conducts> {
 	/// Dial private addresses that peers registered.
 	#[arg(long)]
 	dial_private: bool,
-	/// Be drawn also for audits that there is no memory for, which are done in files, as for `run`.
-	#[arg(long)]
-	audit_in_files: bool,
 	#[command(flatten)]
 	conduct: C::OfRun,
 }
@@ -103,15 +100,7 @@ impl<C: Conducts> Work<C> {
 		tracing::info!(account = %who, peer = %net.peer_id(), leader = %self.leader, "a member of a quorum of run {}", self.run);
 		let clocks = tokio::spawn(clocks::watch(client.clone(), who.clone(), reporter.clone(), stop.child_token()));
 		let (threads, conduct) = (hardware::threads(self.threads), C::of_run(self.conduct, who.clone()));
-		let options = MemberOptions {
-			run: self.run,
-			leader: self.leader,
-			ways,
-			dataset: self.dataset,
-			threads,
-			conduct,
-			audit_in_files: self.audit_in_files,
-		};
+		let options = MemberOptions { run: self.run, leader: self.leader, ways, dataset: self.dataset, threads, conduct };
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
 		let result = work_in_quorum(parts, options, stop.clone()).await;
 		stop.cancel();

@@ -68,8 +68,7 @@ impl Fixture {
 		let client = node.client().await;
 		let parts = Parts { base: base.path().to_path_buf(), keys, owner, client, store, net, reporter: reporter.clone() };
 		let ways = Ways { members: Default::default(), streams, incoming };
-		let options =
-			MemberOptions { run: 7, leader: leader(), ways, dataset: None, threads: 1, conduct: Arc::new(Honest), audit_in_files: false };
+		let options = MemberOptions { run: 7, leader: leader(), ways, dataset: None, threads: 1, conduct: Arc::new(Honest) };
 		let (ending, runtime) = (stop.clone(), tokio::runtime::Handle::current());
 		let work = tokio::task::spawn_blocking(move || runtime.block_on(work_in_quorum(parts, options, ending)));
 		Self { node, reporter, _ending: stop.clone().drop_guard(), stop, work, _base: base }
