@@ -157,7 +157,7 @@ mod tests {
 			reporter.current().disputes.blocks_left
 		};
 		node.answer("Disputes", "games_of", &vec![(claim(&me), OTHER)]);
-		node.answer("Disputes", "game", &Some(game(Side::Defender, 17)));
+		node.answer("Disputes", "game", &Some(GameView { defender: me.clone(), ..game(Side::Defender, 17) }));
 		assert_eq!(left().await, Some(7));
 		node.grow(5);
 		assert_eq!(left().await, Some(2));
