@@ -22,6 +22,8 @@ root; --loopback does without.
   --workers N      2 to 16 workers [default: 4]
   --liars N        0 to 8 workers beside them that lie, each in a round of its own: the others check everything, every liar must
                    lose its stake, and nobody else [default: 0]
+  --quorum N       2 to 8 workers beside them that hold one place together, each a part of the model, and are killed as well; at the
+                   end, all rounds are computed again by one machine; only with --loopback, not with --liars or --overlap
   --preset NAME    tiny: rounds of a minute [default]; large: 13.8 million parameters; devnet
   --inner-steps N  inner steps of a round [default: those of the preset, and of tiny twice as many]
   --overlap        inner steps of a round begin while the round before is exchanged

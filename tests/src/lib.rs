@@ -51,7 +51,7 @@ pub use cheat::{Cheat, Cheater};
 pub use error::Error;
 pub use flood::{Flood, Flooded};
 pub use kept::kept_unless_passed;
-pub use limited::{Limited, Memory, Size};
+pub use limited::{even_units, Limited, Memory, Size};
 pub use machine::Machine;
 pub use made::made_dataset;
 pub use model::{kept_folder, Model};

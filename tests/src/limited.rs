@@ -64,17 +64,12 @@ impl Size {
 		}
 	}
 
-	/// Units of the model that each of so many members holds: layers evenly, and the first one the end and the embedding, which are small, besides.
+	/// See [`even_units`].
 	///
 	/// # Errors
-	/// [`Error::Setup`] for more members than layers, or none.
+	/// As [`even_units`].
 	pub fn units(self, members: u16) -> Result<Vec<u32>, Error> {
-		let (layers, count) = (self.configs().0.layers, u32::from(members));
-		if count == 0 || count > layers {
-			return Err(Error::Setup(format!("a model of {layers} layers is held by 1 to {layers} members")));
-		}
-		let share = |member: u32| (member + 1) * layers / count - member * layers / count;
-		Ok((0..count).map(|member| share(member) + if member == 0 { 2 } else { 0 }).collect())
+		even_units(&self.configs().0, members)
 	}
 
 	/// The least memory in which such a member works, in bytes, whole MiB.
@@ -106,6 +101,19 @@ impl Size {
 		}
 		Ok((most + BESIDE).next_multiple_of(1 << 20))
 	}
+}
+
+/// Units of a model that each of so many members holds: layers evenly, and the first one, which has least of them, the end and the embedding besides.
+///
+/// # Errors
+/// [`Error::Setup`] for no member, or more than can have a layer each beside one that has none.
+pub fn even_units(model: &ModelConfig, members: u16) -> Result<Vec<u32>, Error> {
+	let (layers, count) = (model.layers, u32::from(members));
+	if count == 0 || count > layers + 1 {
+		return Err(Error::Setup(format!("a model of {layers} layers is held by 1 to {} members, not by {members}", layers + 1)));
+	}
+	let share = |member: u32| (member + 1) * layers / count - member * layers / count;
+	Ok((0..count).map(|member| share(member) + if member == 0 { 2 } else { 0 }).collect())
 }
 
 /// What a worker has taken of memory.
@@ -294,7 +302,8 @@ mod tests {
 			assert_eq!(model.parameters(), parameters, "{size:?}");
 		}
 		assert_eq!(Size::M14.units(3).unwrap(), [4, 3, 3]);
-		assert!(Size::M14.units(0).is_err() && Size::M14.units(9).is_err());
+		assert!(Size::M14.units(0).is_err() && Size::M14.units(10).is_err());
+		assert_eq!(even_units(&presets::tiny().0, 3).unwrap(), [2, 1, 1]);
 	}
 
 	#[test]

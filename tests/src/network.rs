@@ -332,7 +332,7 @@ impl Network {
 		let quorum = self.create_quorum(run, units, dataset, threads)?;
 		self.register(first).await?;
 		agree(&self.workers, run, &[quorum]).await?;
-		self.workers.get_mut(first..).unwrap_or_default().iter_mut().try_for_each(WorkerNode::start)
+		self.start_workers(first)
 	}
 
 	/// As [`Self::add_quorum`], of a quorum for each of these cheats, whose second member cheats in a round.
@@ -358,7 +358,7 @@ impl Network {
 		}
 		self.register(first).await?;
 		agree(&self.workers, run, &quorums).await?;
-		self.workers.get_mut(first..).unwrap_or_default().iter_mut().try_for_each(WorkerNode::start)
+		self.start_workers(first)
 	}
 
 	/// Makes folders and keys of the members of a quorum, and the file that names them.
@@ -386,7 +386,11 @@ impl Network {
 	/// Gives the workers from number `first` on money, registers them with a bond, and starts them.
 	async fn enrol(&mut self, first: usize) -> Result<(), Error> {
 		self.register(first).await?;
-		// All at a time: nobody comes too late for the first round.
+		self.start_workers(first)
+	}
+
+	/// Starts the workers from number `first` on, all at a time: nobody comes too late for the first round.
+	fn start_workers(&mut self, first: usize) -> Result<(), Error> {
 		self.workers.get_mut(first..).unwrap_or_default().iter_mut().try_for_each(WorkerNode::start)
 	}
 

@@ -142,6 +142,11 @@ impl WorkerNode {
 		Self { runs: &["quorum", "work"], ..self }
 	}
 
+	/// Whether it is a member of a quorum that another one leads: it keeps no checkpoint of its own.
+	pub fn follows(&self) -> bool {
+		self.runs != ["run"]
+	}
+
 	/// Its identity in the network of workers.
 	pub(crate) fn peer(&self) -> PeerId {
 		self.peer

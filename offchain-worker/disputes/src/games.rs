@@ -75,11 +75,7 @@ impl Games {
 
 	/// Returns whether the account has to move, and has something to say.
 	pub fn has_turn(&self, game: &GameId, view: &GameView) -> bool {
-		let is_its = match self.side(game) {
-			Side::Challenger => view.turn == Side::Challenger,
-			Side::Defender => view.turn == Side::Defender && view.defender == *self.submitter.who(),
-		};
-		is_its && self.resigned.get(game) != Some(&standing(view))
+		mover(game, view) == self.submitter.who() && self.resigned.get(game) != Some(&standing(view))
 	}
 
 	/// Notes that this side has nothing to say until the other one moves.
@@ -150,6 +146,14 @@ impl Games {
 			}
 			Err(error) => Err(error.into()),
 		}
+	}
+}
+
+/// Returns the account whose turn it is. A claim of a quorum is defended by its members too.
+pub fn mover<'a>((_, challenger): &'a GameId, view: &'a GameView) -> &'a AccountId {
+	match view.turn {
+		Side::Defender => &view.defender,
+		Side::Challenger => challenger,
 	}
 }
 

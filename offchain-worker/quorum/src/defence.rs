@@ -2,30 +2,23 @@
 //! what it was given.
 
 use crate::{
-	keep::{decode, DefenceError, Keep, KeepError, Kept},
+	keep::{DefenceError, Keep, KeepError, Kept},
 	ledger::Ledger,
-	member::{Place, Slip},
+	member::{JoinError, Place, Slip},
 };
-use codec::Encode;
-use neuroshard_atomic_write::write_private;
 use neuroshard_compute::{
-	exec::{Exec, SpanTrainer},
+	exec::Exec,
 	player::{Job, PlayError, Player, SpanStory, Story},
+	trace::TraceError,
 };
 use neuroshard_graph::{
-	config::ConfigError,
 	game::{together, GameError, Move, Position, Setting, Side, Site, Target},
 	merkle::{level, merkle_root, Hash},
-	plan::Plan,
-	span::{cover, Held},
 };
 use neuroshard_support::memory::available_memory;
 use neuroshard_training::files::{FilesError, TileFile};
-use neuroshard_types::{run::Work, H256};
-use std::{
-	path::{Path, PathBuf},
-	sync::Arc,
-};
+use neuroshard_types::H256;
+use std::{path::PathBuf, sync::Arc};
 
 /// Why a member has nothing to say in a dispute.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +29,9 @@ pub enum RespondError {
 	/// Vectors of the model's size.
 	#[error(transparent)]
 	Files(#[from] FilesError),
+	/// The place.
+	#[error(transparent)]
+	Join(#[from] JoinError),
 	/// The dispute is none of this work.
 	#[error(transparent)]
 	Game(#[from] GameError),
@@ -71,41 +67,16 @@ impl From<KeepError> for RespondError {
 	}
 }
 
-/// Bytes of memory that a member takes for a defence: the state that the interval began with, the one that a step is traced from, and all that the step computes.
+/// Bytes of memory that a member takes for a defence.
 ///
 /// # Errors
-/// [`ConfigError`] for a place of another model.
-pub fn defence_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, ConfigError> {
-	let span = *place.spans.get(place.member).ok_or(ConfigError::Dimension)?;
-	let plan = Plan::span(&place.model, &place.train, span)?;
-	// As a story takes a step: with all sequences at a time.
-	let trainer = SpanTrainer::new(exec, &place.model, &place.train, span, (place.train.batch, 1));
-	let arena = trainer.as_ref().map_or(0, SpanTrainer::arena_len);
-	let held = Held::new(&place.model, place.train.adapter, span)?.layout.len();
-	let numbers = u64::try_from(held.saturating_mul(7).saturating_add(arena)).unwrap_or(u64::MAX).saturating_add(plan.arena_len());
-	Ok(numbers.saturating_mul(4))
-}
-
-/// File of the work that a leader has made of a round.
-fn work_path(folder: &Path) -> PathBuf {
-	folder.join("work")
-}
-
-/// Keeps what a leader reveals of the round in `folder`.
-pub(crate) fn keep_work(folder: &Path, work: &Work) -> Result<(), KeepError> {
-	let path = work_path(folder);
-	write_private(&path, &work.encode()).map_err(|error| KeepError::of(&path, &error))
-}
-
-fn kept_work(folder: &Path) -> Result<Work, KeepError> {
-	decode(&work_path(folder), 1 << 20)
-}
-
-/// What a leader's delta was made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Ends {
-	/// Roots of parameters and momentum of the checkpoint that the round started from.
-	pub start: [Hash; 2],
+/// [`JoinError`].
+pub fn defence_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, JoinError> {
+	let span = *place.spans.get(place.member).ok_or(JoinError::Member(place.member))?;
+	SpanStory::<KeepError>::bytes(exec, (&place.model, &place.train, span)).map_err(|error| match error {
+		TraceError::Setup(error) => error.into(),
+		TraceError::Step(_) => JoinError::Member(place.member),
+	})
 }
 
 /// A member's side in disputes about one round.
@@ -114,16 +85,18 @@ pub struct Defence {
 	folder: PathBuf,
 	exec: Arc<Exec>,
 	base: Option<TileFile>,
-	ends: Option<Ends>,
+	/// Roots of parameters and momentum of the checkpoint that the round started from.
+	start: Option<[Hash; 2]>,
 	slip: Option<Slip>,
 	/// The attempt that was asked for last.
 	story: Option<(Kept, SpanStory<KeepError>)>,
 }
 
 impl Defence {
-	/// Of the member at `place`, whose own folder for the round is `folder`; of an adapter with the `base` that it is beside. A leader has the `ends` of its delta.
-	pub fn new(place: Place, folder: PathBuf, exec: Arc<Exec>, base: Option<TileFile>, ends: Option<Ends>) -> Self {
-		Self { place, folder, exec, base, ends, slip: None, story: None }
+	/// Of the member at `place`, whose own folder for the round is `folder`; of an adapter with the `base` that it is beside. A leader has the roots of parameters
+	/// and momentum of the checkpoint that the round started from, `start`.
+	pub fn new(place: Place, folder: PathBuf, exec: Arc<Exec>, base: Option<TileFile>, start: Option<[Hash; 2]>) -> Self {
+		Self { place, folder, exec, base, start, slip: None, story: None }
 	}
 
 	/// The same of a member that has made this slip, and defends what came of it.
@@ -154,20 +127,18 @@ impl Defence {
 
 	/// What the leader has kept of the interval that begins with inner step `first`.
 	fn kept_by_leader(&self, first: u32) -> Result<crate::Led, RespondError> {
-		Ledger::new(self.folder.join("records"))?.kept(first)?.ok_or(RespondError::Unkept { first })
+		Ledger::of_round(&self.folder)?.kept(first)?.ok_or(RespondError::Unkept { first })
 	}
 
 	/// What the delta is the difference of.
 	fn ends(&self) -> Result<Option<Move>, RespondError> {
-		let Some(ends) = &self.ends else { return Ok(None) };
+		let Some(start) = self.start else { return Ok(None) };
 		let Some(last) = crate::intervals(&self.place.train).last() else { return Ok(None) };
 		let parts = self.kept_by_leader(last.start)?.parts();
-		let (model, adapter) = (&self.place.model, self.place.train.adapter);
-		let covers = self.place.spans.iter().map(|&span| cover(model, adapter, span)).collect::<Result<Vec<_>, _>>();
-		let covers = covers.map_err(GameError::from)?;
+		let covers = self.place.covers(self.place.train.adapter).map_err(GameError::from)?;
 		let [params, first, second] = [0, 1, 2].map(|vector| together(&covers, parts.iter().map(|part| part.get(vector))));
 		let (Some(params), Some(first), Some(second)) = (params, first, second) else { return Err(GameError::Root.into()) };
-		Ok(Some(Move::Ends { start: ends.start, end: [params, first, second] }))
+		Ok(Some(Move::Ends { start, end: [params, first, second] }))
 	}
 
 	/// The vector that a position asks tiles of, if it is one that the leader has in a file, and its root: 0 for the delta as it was sent, 1 for what it has left unsaid
@@ -179,7 +150,7 @@ impl Defence {
 		let Position::Hashes { site: Site::Delta { .. } | Site::Code { .. }, target: Target::Vector(vector), .. } = *position else {
 			return Ok(None);
 		};
-		let work = kept_work(&self.folder)?;
+		let work = Ledger::of_round(&self.folder)?.work()?;
 		// The residual's root after the round is the last one that is revealed.
 		let root = if vector == 0 { Some(work.delta_root) } else { work.state_roots.last().copied() };
 		Ok(root.map(|root| (vector, root)))
@@ -188,7 +159,7 @@ impl Defence {
 	/// The move of the attempt that is disputed. Several may have ended in a record, and differ in little.
 	fn of_attempt(&mut self, setting: &Setting<'_>, position: &Position) -> Result<Move, RespondError> {
 		let first = self.interval(position)?;
-		let mut ended = Keep::new(self.folder.join("keep"))?.kept(first)?;
+		let mut ended = Keep::of_round(&self.folder)?.kept(first)?;
 		ended.retain(Kept::has_ended);
 		// The one that was asked for before is the likeliest.
 		ended.sort_by_key(|kept| self.story.as_ref().is_some_and(|(known, _)| known == kept));
@@ -243,22 +214,13 @@ impl Defence {
 
 	fn anew(&self, kept: &Kept) -> Result<SpanStory<KeepError>, RespondError> {
 		let place = &self.place;
-		let needed = defence_bytes(place, self.exec.clone()).map_err(GameError::from)?;
+		let needed = defence_bytes(place, self.exec.clone())?;
 		if let Some(available) = available_memory().filter(|available| *available < needed) {
 			return Err(RespondError::Memory { needed, available });
 		}
-		let own = place.spans.get(place.member).copied().ok_or(DefenceError::Place(place.member))?;
-		let base = match (place.train.adapter, &self.base) {
-			(None, _) => None,
-			(Some(_), None) => return Err(FilesError::NoModel.into()),
-			(Some(_), Some(base)) => {
-				let held = Held::new(&place.model, None, own).map_err(GameError::from)?;
-				let covers = place.spans.iter().map(|&span| cover(&place.model, None, span)).collect::<Result<Vec<_>, _>>();
-				let roots = base.parts(&covers.map_err(GameError::from)?, self.exec.threads())?;
-				let roots = roots.get(place.member).map_or(&[][..], Vec::as_slice);
-				Some(base.held(&held, roots, self.exec.threads())?)
-			}
-		};
+		let threads = self.exec.threads();
+		let own = place.own_base(self.base.as_ref(), threads)?;
+		let base = own.zip(self.base.as_ref()).map(|((held, roots), base)| base.held(&held, &roots, threads)).transpose()?;
 		let story = kept.story(self.exec.clone(), place, base)?;
 		Ok(match self.slip.and_then(|slip| slip.mistake(place)) {
 			Some(mistake) => story.with_mistake(mistake),

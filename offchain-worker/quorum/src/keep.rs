@@ -127,6 +127,14 @@ impl Keep {
 		Ok(Self { folder, attempt: None, files: BTreeMap::new() })
 	}
 
+	/// Of the round whose own folder this is.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn of_round(folder: &Path) -> Result<Self, KeepError> {
+		Self::new(folder.join("keep"))
+	}
+
 	/// What is kept of attempts at the interval that begins with inner step `first`, the last attempt last. All that have ended are, and the last one.
 	///
 	/// # Errors

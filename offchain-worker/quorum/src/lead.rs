@@ -13,7 +13,7 @@ use neuroshard_graph::{
 	cover::Cover,
 	game::{together, Anchor, Contents, Discord, GameError, Quorum, Record, Records, Setting, Signature, Subject},
 	merkle::Hash,
-	span::{cover, gave, given, own_sums, trained_units, Seam, Span},
+	span::{gave, given, own_sums, trained_units, Seam, Span},
 	tiles::{leaf_hash, LEAF_BYTES},
 	ModelConfig, TrainConfig,
 };
@@ -144,9 +144,8 @@ impl Leader {
 	/// [`ConfigError`] for spans of another model.
 	pub fn new(place: &Place, start: Start) -> Result<Self, ConfigError> {
 		let Place { model, train, spans, round, .. } = place.clone();
-		let covers = |adapter| spans.iter().map(|&span| cover(&model, adapter, span)).collect::<Result<Vec<_>, _>>();
-		let bases = train.adapter.map_or(Ok(Vec::new()), |_| covers(None))?;
-		let covers = covers(train.adapter)?;
+		let bases = train.adapter.map_or(Ok(Vec::new()), |_| place.covers(None))?;
+		let covers = place.covers(train.adapter)?;
 		Ok(Self { model, train, spans, round, covers, bases, start, parts: None, steps: 0..0, told: BTreeMap::new() })
 	}
 

@@ -7,7 +7,11 @@ use crate::{
 use codec::Encode;
 use neuroshard_atomic_write::write_private;
 use neuroshard_graph::merkle::Hash;
-use std::{fs, io, path::PathBuf};
+use neuroshard_types::run::Work;
+use std::{
+	fs, io,
+	path::{Path, PathBuf},
+};
 
 /// Bytes of a file, at most: more than any move has.
 const MOST: u64 = 64 << 20;
@@ -27,6 +31,31 @@ impl Ledger {
 		let folder = folder.into();
 		make(&folder)?;
 		Ok(Self { folder })
+	}
+
+	/// Of the round whose own folder this is.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn of_round(folder: &Path) -> Result<Self, KeepError> {
+		Self::new(folder.join("records"))
+	}
+
+	/// Keeps the work that is revealed of the round.
+	///
+	/// # Errors
+	/// [`KeepError`].
+	pub fn keep_work(&self, work: &Work) -> Result<(), KeepError> {
+		let path = self.folder.join("work");
+		write_private(&path, &work.encode()).map_err(|error| KeepError::of(&path, &error))
+	}
+
+	/// The work that is revealed of the round.
+	///
+	/// # Errors
+	/// [`KeepError`], also if there is none yet.
+	pub fn work(&self) -> Result<Work, KeepError> {
+		decode(&self.folder.join("work"), MOST)
 	}
 
 	fn path(&self, first: u32) -> PathBuf {

@@ -26,7 +26,7 @@ pub mod run;
 pub mod seat;
 
 pub use agree::{intervals, AgreeError};
-pub use defence::{defence_bytes, Defence, Ends, RespondError};
+pub use defence::{defence_bytes, Defence, RespondError};
 pub use keep::{DefenceError, Keep, KeepError, Kept};
 pub use keys::Keyed;
 pub use lead::{LeadError, Leader, Led, Start};

@@ -10,11 +10,15 @@ use crate::{
 };
 use neuroshard_compute::exec::{Arena, Exec, SetupError, SpanTrainer, StepError, StepOutcome};
 use neuroshard_graph::{
+	config::{Adapter, ConfigError},
+	cover::Cover,
 	game::{Record, Signature},
 	merkle::Hash,
-	span::{check_cut, given, units, CutError, Seam, Span},
+	span::{check_cut, cover, given, units, CutError, Held, Seam, Span},
 	ModelConfig, TrainConfig,
 };
+use neuroshard_training::files::{FilesError, TileFile};
+use neuroshard_types::H256;
 use std::{
 	borrow::Cow,
 	collections::{BTreeMap, VecDeque},
@@ -81,6 +85,30 @@ impl Place {
 	pub fn usual((model, train): (&ModelConfig, &TrainConfig), spans: Vec<Span>, member: usize, round: u32) -> Self {
 		let flying = spans.len().max(1);
 		Self { model: model.clone(), train: train.clone(), spans, member, micro_batch: 1, flying, round }
+	}
+
+	/// What each member holds of the parameters that are trained of `adapter`, or of the whole model.
+	///
+	/// # Errors
+	/// [`ConfigError`] for spans of another model.
+	pub(crate) fn covers(&self, adapter: Option<Adapter>) -> Result<Vec<Cover>, ConfigError> {
+		self.spans.iter().map(|&span| cover(&self.model, adapter, span)).collect()
+	}
+
+	/// What the member holds of the model that an adapter is beside, in `base`, and the roots of its subtrees; `None` without an adapter. The file is read once, a few
+	/// tiles at a time.
+	///
+	/// # Errors
+	/// [`FilesError`]: without a base or with another one, in reading it, and for spans of another model.
+	pub(crate) fn own_base(&self, base: Option<&TileFile>, threads: usize) -> Result<Option<(Held, Vec<Hash>)>, FilesError> {
+		let Some(adapter) = self.train.adapter else { return Ok(None) };
+		let base = base.ok_or(FilesError::NoModel)?;
+		if base.root() != H256(adapter.base) {
+			return Err(FilesError::Root { path: base.path().to_path_buf(), found: base.root(), expected: H256(adapter.base) });
+		}
+		let mut parts = base.parts(&self.covers(None)?, threads)?;
+		let own = *self.spans.get(self.member).ok_or(ConfigError::Dimension)?;
+		Ok(Some((Held::new(&self.model, None, own)?, parts.swap_remove(self.member))))
 	}
 
 	/// Whether the member reads tokens: for the embedding, or for the targets of the loss.

@@ -9,7 +9,7 @@ mod load;
 
 use crate::{
 	agree::{agree, first_parts, intervals, known, AgreeError, Parts},
-	defence::{defence_bytes, keep_work},
+	defence::defence_bytes,
 	keep::KeepError,
 	ledger::Ledger,
 	member::{Fault, JoinError, Member, Place, Signer, Slip},
@@ -17,7 +17,7 @@ use crate::{
 	run::{room, work, Interval, Mail, QuorumError, Role, Task},
 	Leader, Start,
 };
-use neuroshard_compute::exec::{CodeError, Exec, SetupError, SpanTrainer, StepError};
+use neuroshard_compute::exec::{CodeError, Exec, SpanTrainer, StepError};
 use neuroshard_graph::{
 	config::ConfigError,
 	cover::Cover,
@@ -152,8 +152,7 @@ pub fn held_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, JoinError> {
 /// # Errors
 /// [`JoinError`].
 pub fn needed_bytes(place: &Place, exec: Arc<Exec>) -> Result<u64, JoinError> {
-	let defence = defence_bytes(place, exec.clone()).map_err(SetupError::from)?;
-	Ok(held_bytes(place, exec)?.saturating_add(defence))
+	Ok(held_bytes(place, exec.clone())?.saturating_add(defence_bytes(place, exec)?))
 }
 
 impl<S: Signer + Clone> Seat<S> {
@@ -172,21 +171,9 @@ impl<S: Signer + Clone> Seat<S> {
 			return Err(SeatError::Elsewhere { expected: place.round, found: header.round });
 		}
 		let threads = exec.threads();
-		let of = |adapter| place.spans.iter().map(move |&span| neuroshard_graph::span::cover(model, adapter, span));
-		let covers = of(train.adapter).collect::<Result<Vec<_>, _>>()?;
+		let covers = place.covers(train.adapter)?;
 		let params = sources.checkpoint.params.parts(&covers, threads)?;
-		let base = match (train.adapter, &sources.base) {
-			(None, _) => None,
-			(Some(_), None) => return Err(FilesError::NoModel.into()),
-			(Some(adapter), Some(base)) if base.root() != H256(adapter.base) => {
-				let (path, found) = (base.path().to_path_buf(), base.root());
-				return Err(FilesError::Root { path, found, expected: H256(adapter.base) }.into());
-			}
-			(Some(_), Some(base)) => {
-				let mut parts = base.parts(&of(None).collect::<Result<Vec<_>, _>>()?, threads)?;
-				Some((Held::new(model, None, own)?, parts.swap_remove(place.member)))
-			}
-		};
+		let base = place.own_base(sources.base.as_ref(), threads)?;
 		let held = Held::new(model, train.adapter, own)?;
 		Ok(Self { held, covers, params, base, member: None, slip: None, place, leader, signer, exec, sources })
 	}
@@ -207,7 +194,7 @@ impl<S: Signer + Clone> Seat<S> {
 	/// # Errors
 	/// [`KeepError`].
 	pub fn ledger(&self) -> Result<Ledger, KeepError> {
-		Ledger::new(self.sources.folder.join("records"))
+		Ledger::of_round(&self.sources.folder)
 	}
 
 	/// Takes the round with the others, from the last state that all have. `mail` is over links on which nothing was sent before. The thread, which is none of the
@@ -296,7 +283,7 @@ impl<S: Signer + Clone> Seat<S> {
 			sent => sent?,
 		};
 		let work = sent.work(&self.place.train, roots, self.place.train.inner_steps)?;
-		keep_work(&self.sources.folder, &work)?;
+		ledger.keep_work(&work)?;
 		for other in self.others() {
 			mail.send(other, Message::Done(Box::new(work.clone())))?;
 		}

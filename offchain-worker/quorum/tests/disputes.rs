@@ -18,7 +18,7 @@ use neuroshard_graph::{
 	span::cut,
 	tiles, Aggregator, Compressed, Hash, ParamLayout, Robust, Rule, TopK, F32,
 };
-use neuroshard_quorum::{Defence, Ends, Slip, Slipped, Sums};
+use neuroshard_quorum::{Defence, Slip, Slipped, Sums};
 use neuroshard_training::files::TileFile;
 use neuroshard_types::run::Work;
 use seats::{attempt, Batches, LEADER};
@@ -91,9 +91,9 @@ impl<'a> Worked<'a> {
 			let folder = self.seats.path(&format!("round-0-member-{member}"));
 			let sources = self.seats.sources(folder.clone(), 0);
 			let header = sources.checkpoint.header;
-			let ends = Some(Ends { start: [header.params.0, header.momentum.0] });
+			let start = Some([header.params.0, header.momentum.0]);
 			let slip = self.slip.filter(|(liar, _)| *liar == member).map(|(_, slip)| slip);
-			Defence::new(self.seats.place(member, 0), folder, self.world.exec.clone(), sources.base, ends).with_slip(slip)
+			Defence::new(self.seats.place(member, 0), folder, self.world.exec.clone(), sources.base, start).with_slip(slip)
 		};
 		(0..self.world.spans.len()).map(of).collect()
 	}

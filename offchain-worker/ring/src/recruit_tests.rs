@@ -3,14 +3,12 @@
 use super::{
 	accounts::drivers::Drivers,
 	driver::Patience,
-	find::Resting,
 	lend::{lend, Lent},
 	liars::Liars,
 	loaded::Loaded,
 	message::{frame, receive, send, Profile, Reply, Request},
-	placement::Split,
-	start::{start, Find, Options, RingError, Started, LOADING},
-	tests::{bits, expected, piece, source, text},
+	start::{start, Find, Options, RingError, Started},
+	tests::{bits, expected, options, piece, source, text},
 };
 use neuroshard_compute::exec::{Exec, Sequence};
 use neuroshard_inference::Engine;
@@ -66,25 +64,11 @@ impl Known {
 	}
 }
 
-fn options(loading: Duration) -> Options {
-	Options {
-		members: Vec::new(),
-		find: None,
-		resting: Resting::default(),
-		redundancy: 1,
-		split: Split::MemoryWeighted,
-		texts: 1,
-		pages: 8,
-		patience: Patience::default(),
-		loading,
-	}
-}
-
 async fn ring(known: &Known, redundancy: usize, stop: &CancellationToken) -> Started {
 	let (streams, _, _, _) = Streams::start(Keypair::generate_ed25519(), Vec::new(), stop.clone()).await.unwrap();
 	let find = known.find();
 	let patience = Patience { late: Duration::from_millis(300), unknown: AGES, lost: AGES, begun: AGES };
-	let options = Options { members: find(&|_| true), find: Some(find), redundancy, patience, ..options(LOADING) };
+	let options = Options { find: Some(find.clone()), redundancy, patience, ..options(find(&|_| true)) };
 	let base = tempfile::tempdir().unwrap();
 	start(&streams, source(), options, Liars::read(base.path()).unwrap(), None, stop.clone()).await.unwrap()
 }
@@ -192,7 +176,7 @@ async fn who_claims_what_it_has_and_then_holds_nothing_is_left_alone_and_the_oth
 	let find = known.find();
 	// Nobody else comes: it is found only once.
 	let only: Find = Arc::new(|_| Vec::new());
-	let options = Options { members: find(&|_| true), find: Some(only), ..options(Duration::from_secs(5)) };
+	let options = Options { find: Some(only), loading: Duration::from_secs(5), ..options(find(&|_| true)) };
 	let base = tempfile::tempdir().unwrap();
 	let started = start(&streams, source(), options.clone(), Liars::read(base.path()).unwrap(), None, stop.clone()).await;
 	assert!(matches!(started, Err(RingError::NotReady(_))));

@@ -249,18 +249,18 @@ pub async fn start(
 	let peers: Vec<PeerId> = members.iter().map(|(_, address)| address.peer).collect();
 	let names = members.into_iter().map(|(name, _)| name).zip(banned).collect();
 	let (patience, told, here) = (options.patience, reports.clone(), presence.clone());
-	let until = Instant::now() + options.loading;
+	let (until, resting) = (Instant::now() + options.loading, options.resting);
 	let waiting = move || {
 		let mut ring = Ring::new(source, spans, names, (events, presence), patience, told).map_err(RingError::Load)?;
-		ring.ready(until).map_err(RingError::NotReady)?;
+		ring.ready(until).map_err(|first| {
+			// Before the ring is dropped: with it, those who are here are let go.
+			let absent = peers.iter().enumerate().filter(|(member, _)| !here.has(*member));
+			absent.for_each(|(_, peer)| resting.rest(*peer, Instant::now(), UNTRUE));
+			RingError::NotReady(first)
+		})?;
 		Ok::<_, RingError>(ring)
 	};
-	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)?;
-	if let Err(RingError::NotReady(_)) = &engine {
-		let absent = peers.iter().enumerate().filter(|(member, _)| !here.has(*member));
-		absent.for_each(|(_, peer)| options.resting.rest(*peer, Instant::now(), UNTRUE));
-	}
-	let engine = engine?;
+	let engine = tokio::task::spawn_blocking(waiting).await.map_err(|_| RingError::Interrupted)??;
 	Ok(Started { engine, placement, reports, ring, tasks })
 }
 

@@ -3,6 +3,7 @@
 use super::{
 	answering,
 	driver::{Patience, Ring},
+	find::Resting,
 	link::{keep, EVENTS},
 	loaded::Loaded,
 	message::{frame, receive, send, Hold, Profile, Reply, Request},
@@ -10,11 +11,12 @@ use super::{
 	presence::Presence,
 	report::{Report, Reports},
 	span::Span,
-	start::held,
+	start::{held, Options, LOADING},
 };
 use neuroshard_compute::exec::{Exec, Inference, InferenceError, Piece, Sequence, Wanted};
 use neuroshard_graph::{Class, ModelConfig};
 use neuroshard_inference::{Engine, Part, Source};
+use neuroshard_network::PeerAddress;
 use neuroshard_training::{checkpoint::Checkpoint, presets};
 use neuroshard_types::H256;
 use proptest::prelude::*;
@@ -207,6 +209,21 @@ fn ring_of(source: Source, ends: &[u32], holders: usize, patience: Patience) -> 
 		ring.news_for_test();
 	}
 	TestRing { ring, conduct, reports, stop, _runtime: runtime }
+}
+
+/// A ring of these workers as most tests have it.
+pub(super) fn options(members: Vec<PeerAddress>) -> Options {
+	Options {
+		members,
+		find: None,
+		resting: Resting::default(),
+		redundancy: 1,
+		split: Split::MemoryWeighted,
+		texts: 1,
+		pages: 8,
+		patience: Patience::default(),
+		loading: LOADING,
+	}
 }
 
 pub(super) fn piece<'a>(sequence: &'a mut Sequence, tokens: &'a [u32]) -> Piece<'a> {

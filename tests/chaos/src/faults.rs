@@ -4,7 +4,8 @@
 use crate::{cloud::Cloud, disk::SmallDisk};
 use neuroshard_chain_client::{ChainClient, ChainError, Heads};
 use neuroshard_e2e::{until, Error, Network, Process, Training, View};
-use neuroshard_roles::status::STATUS_FILE;
+use neuroshard_roles::status::{Status, STATUS_FILE};
+use neuroshard_types::run::{Phase, RoundView};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
 use std::{
@@ -299,28 +300,38 @@ async fn pause(ms: u32) {
 	tokio::time::sleep(Duration::from_millis(ms.into())).await;
 }
 
-/// Waits until a worker says something new: that it has the chain's newest checkpoint.
+/// Waits until a worker says something new: that it has the chain's newest checkpoint, or, as a member that follows, takes steps of the chain's round if that
+/// is being trained.
 async fn worker_is_back(network: &mut Network, training: &Training, number: usize) -> Result<(), Error> {
 	let (what, since) = (format!("worker {number} to be back"), SystemTime::now());
 	until(&what, BACK_LIMIT, async || {
-		let Some(adopted) = adopted(network, training).await? else { return Ok(None) };
+		let Some((adopted, round)) = now(network, training).await? else { return Ok(None) };
 		let worker = network.workers.get_mut(number).ok_or_else(nobody)?;
 		let pid = worker.process().as_mut().map(|process| process.check().map(|()| process.id())).transpose()?;
 		let written = std::fs::metadata(worker.base().join(STATUS_FILE)).and_then(|file| file.modified());
 		let status = worker.status().filter(|status| Some(status.pid) == pid && written.is_ok_and(|written| written >= since));
-		Ok(status.and_then(|status| status.checkpoint_round).filter(|round| *round >= adopted).map(drop))
+		let follows = worker.follows();
+		let is_back = |status: &Status| match follows {
+			false => status.checkpoint_round.is_some_and(|round| round >= adopted),
+			true => {
+				status.round == round.as_ref().map(|round| round.round)
+					&& (status.step.is_some() || round.as_ref().is_none_or(|round| round.phase != Phase::Training))
+			}
+		};
+		Ok(status.filter(is_back).map(drop))
 	})
 	.await
 }
 
-/// Rounds that were adopted, by any validator that answers.
-async fn adopted(network: &Network, training: &Training) -> Result<Option<u32>, Error> {
+/// Rounds that were adopted, and the round under way, by any validator that answers.
+async fn now(network: &Network, training: &Training) -> Result<Option<(u32, Option<RoundView>)>, Error> {
 	let look = async {
 		let at = network.client().now().await?;
-		Ok::<_, ChainError>(at.run(training.run).await?.map(|run| run.rounds_adopted))
+		let round = at.round(training.run).await?;
+		Ok::<_, ChainError>(at.run(training.run).await?.map(|run| (run.rounds_adopted, round)))
 	};
 	match look.await {
-		Ok(adopted) => Ok(adopted),
+		Ok(now) => Ok(now),
 		Err(error) if error.passes() => Ok(None),
 		Err(error) => Err(error.into()),
 	}

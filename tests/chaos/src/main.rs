@@ -10,9 +10,10 @@ use disk::SmallDisk;
 use faults::{Chaos, Kinds, Report, World};
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	exit_code, in_temporary_folder, until, write_json, AuditRules, Binaries, Cheat, Error, Layout, Minted, Network, Prepared, Preset,
-	Rules, Summary, Text, Training, Verdicts, View,
+	even_units, exit_code, in_temporary_folder, until, write_json, AuditRules, Binaries, Cheat, Ended, Error, Layout, Minted, Network,
+	Prepared, Preset, Rules, Summary, Text, Training, Verdicts, View, WorkerNode,
 };
+use neuroshard_types::run::RoundRecord;
 use rand::{rngs::StdRng, Rng, SeedableRng};
 use serde::Serialize;
 use std::{
@@ -65,6 +66,9 @@ struct Arguments {
 	/// Workers beside them that lie, each in a round of its own; the others check everything. Nobody kills the liars.
 	#[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=8))]
 	liars: u16,
+	/// Workers beside them that hold one place together, each a part of the model: they are killed as well.
+	#[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=8), requires = "loopback", conflicts_with_all = ["liars", "overlap"])]
+	quorum: Option<u16>,
 	/// Size of model and rounds.
 	#[arg(long, value_enum, default_value = "tiny")]
 	preset: Preset,
@@ -99,9 +103,18 @@ struct Written {
 	newcomer_has_checkpoint_after: Option<f64>,
 	/// The same until it trains: it waits for a round to be drawn, unless it can come late to one.
 	newcomer_trains_after: f64,
+	/// Checkpoints since the first fault with the quorum's work, if there is one.
+	quorum_included: Option<usize>,
 	#[serde(flatten)]
 	report: Report,
 	summary: Summary,
+}
+
+impl Arguments {
+	/// Workers that are honest, and whom faults hit.
+	fn honest(&self) -> usize {
+		usize::from(self.workers).saturating_add(self.quorum.unwrap_or_default().into())
+	}
 }
 
 fn main() -> ExitCode {
@@ -129,8 +142,11 @@ fn lines(count: usize, arguments: &Arguments) -> Vec<Line> {
 async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	let (started, workers) = (Instant::now(), arguments.workers.saturating_add(arguments.liars));
 	let binaries = Binaries::find()?;
+	let members = arguments.quorum.unwrap_or_default();
+	let units = arguments.quorum.map(|members| even_units(&arguments.preset.configs().0, members)).transpose()?;
 	let all = workers.saturating_add(1);
-	let mut layout = Layout::create(folder.join("network"), None, all)?;
+	// Members have an address for the others besides.
+	let mut layout = Layout::create(folder.join("network"), None, members.saturating_mul(2).saturating_add(all))?;
 	let mut lines = if arguments.loopback { Vec::new() } else { lines(Layout::machines(all), arguments) };
 	if let Some(last) = lines.last_mut().filter(|_| !arguments.equal_lines) {
 		*last = NEWCOMER;
@@ -148,7 +164,9 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 		}
 	}
 	println!("building a dataset");
-	let mut prepared = Prepared::new(&layout, arguments.preset, Text::Registry, 2..=u32::from(all)).await?.with_patience(PATIENCE);
+	let mut prepared = Prepared::new(&layout, arguments.preset, Text::Registry, 2..=u32::from(all) + u32::from(members > 0))
+		.await?
+		.with_patience(PATIENCE);
 	let of_preset = arguments.preset.configs().1.inner_steps;
 	let twice = if arguments.preset == Preset::Tiny { 2 } else { 1 };
 	prepared = prepared.with_inner_steps(arguments.inner_steps.unwrap_or(of_preset.saturating_mul(twice)));
@@ -158,7 +176,7 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	if let Some(least_steps) = arguments.least_steps {
 		prepared = prepared.with_steps_by_speed(least_steps);
 	}
-	println!("starting two validators and {workers} workers in {}", folder.display());
+	println!("starting two validators and {} workers in {}", workers.saturating_add(members), folder.display());
 	let lies: Vec<_> = LIES.into_iter().cycle().zip(FIRST_LIE..).take(arguments.liars.into()).collect();
 	let mut network = Network::start(binaries, layout, rules(arguments.preset, &lies)).await?;
 	let training = Training::sponsor(&network, prepared, None).await?;
@@ -166,6 +184,9 @@ async fn chaos(arguments: &Arguments, folder: &Path) -> Result<(), Error> {
 	match lies.is_empty() {
 		true => network.add_workers(honest, dataset, 1).await?,
 		false => network.add_workers_and_cheaters(honest, &lies, dataset, 1).await?,
+	}
+	if let Some(units) = units {
+		network.add_quorum(training.run, &units, dataset, 1).await?;
 	}
 	let interrupted = async {
 		tokio::signal::ctrl_c().await.map_err(|error| Error::Setup(error.to_string()))?;
@@ -209,7 +230,8 @@ async fn train(
 		(false, false) => Kinds::All,
 	};
 	let (mut chaos, mut faults, begun) =
-		(Chaos::new(arguments.seed, kinds, (network.validators.len(), arguments.workers.into()), world), Vec::new(), Instant::now());
+		(Chaos::new(arguments.seed, kinds, (network.validators.len(), arguments.honest()), world), Vec::new(), Instant::now());
+	let struck_from = View::look(network, training, None).await?.records.len();
 	let mut kills = 0;
 	while begun.elapsed() < Duration::from_secs(arguments.minutes.saturating_mul(60)) && arguments.kills.is_none_or(|most| kills < most) {
 		let mended = chaos.strike(network, training).await?;
@@ -248,11 +270,39 @@ async fn train(
 		report.places,
 		summary.missed_audits()
 	);
-	let verified = summary.verify_killed().and(unslashed(network, arguments.workers.into()).await);
+	let mut verified = summary.verify_killed().and(unslashed(network, arguments.honest()).await);
+	let mut quorum_included = None;
+	if arguments.quorum.is_some() {
+		let leader = network.workers.get(usize::from(arguments.workers)).map(WorkerNode::provider);
+		let held = |record: &&RoundRecord| record.included.iter().any(|(account, _)| Some(account) == leader.as_ref());
+		let since = view.records.get(struck_from..).unwrap_or_default();
+		let included = since.iter().filter(held).count();
+		println!("the quorum's work is in {included} of {} checkpoints since the first fault", since.len());
+		if included == 0 {
+			verified = verified.and(Err(Error::Unsound("no work of the quorum was included".into())));
+		}
+		quorum_included = Some(included);
+		verified = verified.and(replayed(network, training, arguments.workers.into(), &view).await);
+	}
 	if let Some(path) = &arguments.json {
-		write_json(&Written { lines, utilisation, newcomer_has_checkpoint_after, newcomer_trains_after, report, summary }, path)?;
+		let written =
+			Written { lines, utilisation, newcomer_has_checkpoint_after, newcomer_trains_after, quorum_included, report, summary };
+		write_json(&written, path)?;
 	}
 	verified
+}
+
+/// Fails if all rounds computed again, by a worker that never was away, do not end with the chain's checkpoint. Workers are stopped for it.
+async fn replayed(network: &mut Network, training: &Training, leader: usize, view: &View) -> Result<(), Error> {
+	network.stop_workers().await;
+	let (run, dataset, root) = (training.run.to_string(), training.dataset.display().to_string(), format!("{:?}", view.run.checkpoint));
+	let worker = network.workers.get(leader).ok_or_else(|| Error::Setup("there is no quorum".into()))?;
+	let told = Ended::output_of(worker.command(["replay", "--run", &run, "--dataset", &dataset])).await?;
+	match told.contains("bit for bit") && told.contains(&root) {
+		true => println!("all rounds computed again, alone and undisturbed, end with the chain's checkpoint {root}"),
+		false => return Err(Error::Unsound(format!("a replay says: {told}"))),
+	}
+	Ok(())
 }
 
 /// Fails if an honest worker, or a validator, has lost anything.
@@ -276,7 +326,8 @@ async fn unslashed(network: &Network, honest: usize) -> Result<(), Error> {
 /// Seconds that each worker has computed, and seconds since its start, at the same moment.
 fn times(network: &Network) -> Vec<[f64; 2]> {
 	let of = |status: neuroshard_roles::status::Status| [status.computing_seconds, status.running_seconds];
-	network.workers.iter().map(|worker| worker.status().map_or([0.0; 2], of)).collect()
+	// Members that follow say nothing of it.
+	network.workers.iter().filter(|worker| !worker.follows()).map(|worker| worker.status().map_or([0.0; 2], of)).collect()
 }
 
 /// Share of the time between two looks that workers computed, in the mean.

@@ -1,6 +1,6 @@
 //! Members of quorums that lie to the others, as processes: whoever has the whole model disputes the work, and the chain condemns the member that lied and nobody else.
 
-use crate::scenario::{Scenario, ROUND, RULES};
+use crate::scenario::{Scenario, ROUND};
 use neuroshard_e2e::{kept_unless_passed, until, Binaries, Cheat, Layout, Network, Prepared, Preset, Rules, Text, Training, Verdicts};
 use neuroshard_types::dispute::{ClaimKind, Decision};
 use std::path::Path;
@@ -53,7 +53,7 @@ impl Scenario {
 		let layout = Layout::create(folder.join("network"), None, 1 + 4 * count).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, places..=places).await.unwrap().with_patience(4);
 		// One worker checks and disputes all of them, one after the other.
-		let rules = Rules { window: 240, patient: true, ..RULES };
+		let rules = Rules { window: 240, ..Preset::Tiny.rules() };
 		let mut network = Network::start(Binaries::find().unwrap(), layout, rules).await.unwrap();
 		let training = Training::sponsor(&network, prepared, None).await.unwrap();
 		network.add_checking_workers(&[training.run], 1, Some(&training.dataset), 1).await.unwrap();

@@ -24,7 +24,7 @@ impl<S: Signer + Clone> Seat<S> {
 	/// # Errors
 	/// [`KeepError`].
 	pub fn keep(&self) -> Result<Keep, KeepError> {
-		Keep::new(self.sources.folder.join("keep"))
+		Keep::of_round(&self.sources.folder)
 	}
 
 	/// States that it can begin with, the last ones of those that are kept. A state that cannot be read is none. Memory is freed where it holds none.

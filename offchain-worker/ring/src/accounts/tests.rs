@@ -3,15 +3,13 @@
 use super::{
 	super::{
 		answering::answer,
-		driver::Patience,
-		find::Resting,
 		lend::{lend, Lent},
 		liars::Liars,
 		loaded::Loaded,
 		message::{frame, receive, send, Hold, Profile, Reply, Request},
 		placement::{place, Link, Links, Node, Placement, Roles, Speed, Split},
-		start::{held, start, Find, Options, RingError, Started, LOADING},
-		tests::source,
+		start::{held, start, Find, Options, RingError, Started},
+		tests::{options, source},
 	},
 	consent::{Consent, Watch},
 	drivers::{Drivers, Registered},
@@ -262,17 +260,7 @@ async fn chain(providers: Vec<(AccountId, ProviderView)>) -> MockNode {
 }
 
 fn options_of(workers: &[&Worker]) -> Options {
-	Options {
-		members: workers.iter().map(|worker| worker.address.clone()).collect(),
-		find: None,
-		resting: Resting::default(),
-		redundancy: 1,
-		split: Split::MemoryWeighted,
-		texts: 1,
-		pages: 8,
-		patience: Patience::default(),
-		loading: LOADING,
-	}
+	options(workers.iter().map(|worker| worker.address.clone()).collect())
 }
 
 /// Sets up a ring of these workers, as `driver`.

@@ -3,7 +3,7 @@
 
 use crate::{actor::told::Told, status::Reporter};
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError};
-use neuroshard_graph::game::Side;
+use neuroshard_disputes::games::{mover, GameId};
 use neuroshard_support::counted::counted;
 use neuroshard_types::{
 	dispute::{ClaimId, GameView},
@@ -30,12 +30,12 @@ pub struct Turn {
 
 impl Turn {
 	/// The turn of `me` in a game, if it is.
-	fn of(me: &AccountId, (claim, challenger): (ClaimId, AccountId), game: &GameView) -> Option<Self> {
-		let mover = match game.turn {
-			Side::Defender => &game.defender,
-			Side::Challenger => &challenger,
-		};
-		(mover == me).then(|| Self { deadline: game.deadline, challenger: challenger.clone(), claim })
+	fn of(me: &AccountId, id: GameId, game: &GameView) -> Option<Self> {
+		if mover(&id, game) != me {
+			return None;
+		}
+		let (claim, challenger) = id;
+		Some(Self { claim, challenger, deadline: game.deadline })
 	}
 
 	/// Blocks after block `now` that the move may be in.
@@ -108,7 +108,7 @@ mod tests {
 	use super::*;
 	use crate::status::Status;
 	use neuroshard_fixtures::Connect;
-	use neuroshard_graph::game::Position;
+	use neuroshard_graph::game::{Position, Side};
 	use neuroshard_mock_node::MockNode;
 	use neuroshard_types::{
 		dispute::{ClaimKind, Terms},

@@ -27,17 +27,15 @@ impl Reserves {
 			Some(leader) => led_by(at.quorums(run).await?, leader),
 			None => Vec::new(),
 		};
-		if seats.is_empty() {
-			let reserve = at.reserve(config).await?;
-			// Who leads may have proposed nobody yet.
-			if self.leader.is_none() {
-				self.known.insert(run, reserve);
-			}
-			return Ok(reserve);
-		}
 		let spans: Vec<_> = seats.iter().map(|seat| seat.span).collect();
-		let reserve = at.quorum_reserve(config, &spans).await?;
-		self.known.insert(run, reserve);
+		let reserve = match spans.is_empty() {
+			true => at.reserve(config).await?,
+			false => at.quorum_reserve(config, &spans).await?,
+		};
+		// Who leads may have proposed nobody yet.
+		if self.leader.is_none() || !spans.is_empty() {
+			self.known.insert(run, reserve);
+		}
 		Ok(reserve)
 	}
 }

@@ -3,7 +3,7 @@
 use super::Verifier;
 use crate::{
 	actor::blocking::blocking,
-	content::filed::layout,
+	content::{filed::layout, Content},
 	quorum::{attempt::Attempt, seat_folder},
 	WorkerError,
 };
@@ -13,7 +13,7 @@ use neuroshard_graph::{
 	game::{Move, Position},
 	ParamLayout,
 };
-use neuroshard_quorum::{Defence, Ends};
+use neuroshard_quorum::Defence;
 use neuroshard_training::{files::TileFile, priority::Priority};
 use neuroshard_types::{
 	dispute::{ClaimId, ClaimKind, GameView},
@@ -81,9 +81,9 @@ impl Verifier {
 		let (exec, round) = (self.exec(Priority::Low)?, *round);
 		blocking(move || {
 			let base = content.filed_base(&judged.config, threads)?;
-			let header = crate::content::Content::stored_header(&content.store, run, judged.start)?;
-			let ends = header.map(|header| Ends { start: [header.params.0, header.momentum.0] });
-			let defence = Defence::new(place, folder, exec, base, ends).with_slip(slip);
+			let header = Content::stored_header(&content.store, run, judged.start)?;
+			let start = header.map(|header| [header.params.0, header.momentum.0]);
+			let defence = Defence::new(place, folder, exec, base, start).with_slip(slip);
 			Ok(Some(Seat { grounds: Grounds::Work { round, claim: judged }, defence }))
 		})
 		.await

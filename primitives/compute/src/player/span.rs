@@ -16,6 +16,7 @@ use neuroshard_graph::{
 	config::{ModelConfig, TrainConfig},
 	game::{canonical, state_of, Contents, Record, SpanNodes, Stand, StepRecord},
 	merkle::{merkle_root, Hash},
+	plan::Plan,
 	span::{gave, given, row_tiles, trained_units, Span},
 };
 pub use quorum::QuorumStory;
@@ -48,7 +49,29 @@ pub struct SpanStory<E = Infallible> {
 	record: Record,
 }
 
+/// The trainer of a span with the largest micro-batches that there are: no bit depends on them.
+fn trainer(exec: Arc<Exec>, (model, train, span): (&ModelConfig, &TrainConfig, Span)) -> Result<SpanTrainer, SetupError> {
+	let ways = (1..=train.batch).rev().filter(|micro| train.batch.is_multiple_of(*micro)).map(|micro| (micro, 1));
+	let mut trainers = ways.filter_map(|way| match SpanTrainer::new(exec.clone(), model, train, span, way) {
+		Err(SetupError::MicroBatch { .. }) => None,
+		other => Some(other),
+	});
+	trainers.next().ok_or(SetupError::MicroBatch { micro_batch: train.batch, batch: train.batch, seq_len: train.seq_len })?
+}
+
 impl<E> SpanStory<E> {
+	/// Bytes of memory that a story of this span takes: the state that the interval began with, the one that a step is traced from, one that is copied for that, and all
+	/// that the step computes.
+	///
+	/// # Errors
+	/// [`TraceError::Setup`].
+	pub fn bytes(exec: Arc<Exec>, of: (&ModelConfig, &TrainConfig, Span)) -> Result<u64, TraceError> {
+		let trainer = trainer(exec, of)?;
+		let states = trainer.held().layout.len().saturating_mul(7).saturating_add(trainer.arena_len());
+		let traced = Plan::span(of.0, of.1, of.2)?.arena_len();
+		Ok(u64::try_from(states).unwrap_or(u64::MAX).saturating_add(traced).saturating_mul(4))
+	}
+
 	/// Of what was kept of an interval that has ended: what the member has signed about it, and what it was given in each step.
 	///
 	/// # Errors
@@ -76,14 +99,7 @@ impl<E> SpanStory<E> {
 		base: Option<Vec<f32>>,
 		steps: Steps<E>,
 	) -> Result<Self, TraceError> {
-		let ways = (1..=train.batch).rev().filter(|micro| train.batch.is_multiple_of(*micro)).map(|micro| (micro, 1));
-		// The largest micro-batches that there are: no bit depends on them.
-		let mut trainers = ways.filter_map(|way| match SpanTrainer::new(exec.clone(), model, train, span, way) {
-			Err(SetupError::MicroBatch { .. }) => None,
-			other => Some(other),
-		});
-		let none = SetupError::MicroBatch { micro_batch: train.batch, batch: train.batch, seq_len: train.seq_len };
-		let trainer = trainers.next().ok_or(none)??;
+		let trainer = trainer(exec.clone(), (model, train, span))?;
 		let mut story = Self {
 			arena: Arena::new(trainer.arena_len()),
 			exec,
