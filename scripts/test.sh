@@ -46,9 +46,9 @@ of_units() {
 }
 stage "tests of units" of_units 2>&1 | tee "$folder/units"
 networks() { cargo test --release -p neuroshard-e2e --test networks -- "$@"; }
-# Two networks at a time: their workers compute, at low priority, and have to check what the others did before its window is over. Under the flood
-# there are eight of them, so that is alone.
-stage "tests of networks" networks --test-threads=2 --skip under_a_flood 2>&1 | tee "$folder/networks"
+# Three networks at a time, or two heavy ones: their workers compute, at low priority, and have to check what the others did before its window is over. Under the
+# flood there are eight of them, so that is alone.
+stage "tests of networks" networks --test-threads=3 --skip under_a_flood 2>&1 | tee "$folder/networks"
 stage "test under a flood" networks under_a_flood 2>&1 | tee "$folder/flood"
 if [ -n "$timings" ]; then
 	printf '\nThe slowest tests:\n'

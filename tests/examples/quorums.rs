@@ -45,7 +45,7 @@ async fn train(folder: &Path, arguments: &Arguments) -> Result<(), Error> {
 	let Arguments { size, members, rounds, .. } = *arguments;
 	let begun = Instant::now();
 	let seconds = || begun.elapsed().as_secs();
-	let mut limited = Limited::start(folder, size, members).await?;
+	let mut limited = Limited::start(folder, size, members, rounds).await?;
 	let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
 	println!(
 		"{} parameters: training takes {} MiB of memory at least, and members are held to {} MiB, and those who audit in files to {}",
@@ -77,7 +77,7 @@ async fn train(folder: &Path, arguments: &Arguments) -> Result<(), Error> {
 		println!("{:5} s  round {round}: both auditors of the quorum report {one:?}", seconds());
 	}
 	limited.memory()?.iter().for_each(|memory| println!("{memory}"));
-	limited.training.stop(&limited.network).await?;
+	limited.training.stopped(&limited.network).await?;
 	limited.network.stop().await;
 	Ok(())
 }

@@ -23,7 +23,7 @@ const VERIFIERS: usize = 4;
 /// Longest time of a round of the smallest model, and from there to the reports about it.
 const ROUND: Duration = Duration::from_secs(240);
 /// Blocks for an audit of the smallest model, and for the report.
-const SEAL_TIME: BlockNumber = 40;
+const SEAL_TIME: BlockNumber = 120;
 const REPORT_TIME: BlockNumber = 10;
 const CLOCK: BlockNumber = 30;
 const EXTENSION: BlockNumber = 15;
@@ -154,11 +154,11 @@ pub struct Limited {
 }
 
 impl Limited {
-	/// Starts it in `folder`, with so many members.
+	/// Starts it in `folder`, with so many members, for so many rounds.
 	///
 	/// # Errors
 	/// Whatever keeps a network from running.
-	pub async fn start(folder: &Path, size: Size, members: u16) -> Result<Self, Error> {
+	pub async fn start(folder: &Path, size: Size, members: u16, rounds: RoundIndex) -> Result<Self, Error> {
 		let (limits @ [limit, in_files], units) = ([size.limit(members)?, size.limit_in_files(members)?], size.units(members)?);
 		// Members have an address for the others besides.
 		let verifiers = u16::try_from(VERIFIERS).unwrap_or(u16::MAX);
@@ -170,7 +170,7 @@ impl Limited {
 		let rules =
 			Rules { window: audits.window(), clock: CLOCK, extension: EXTENSION, audits: Some(audits), answers: None, patient: true };
 		let mut network = Network::start(Binaries::find()?, layout, rules).await?;
-		let training = Training::sponsor(&network, prepared, None).await?;
+		let training = Training::sponsor(&network, prepared, Some(rounds)).await?;
 		let dataset = Some(training.dataset.as_path());
 		let missing = || Error::Setup(format!("the chain has no run {}", training.run));
 		let config = network.client().now().await?.run(training.run).await?.ok_or_else(missing)?.config;

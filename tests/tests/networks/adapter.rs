@@ -1,6 +1,7 @@
 //! A run of an adapter beside a model that its sponsor has imported: workers fetch that model, train the adapter, and who trains it beside another one is caught. What comes
 //! out is a folder for PEFT, and the model with the adapter merged.
 
+use crate::room::Load;
 use crate::trial;
 use neuroshard_e2e::{kept_unless_passed, Cheat, Ended, Layout, Prepared, Preset, Text, Tokens, Trial};
 use std::fs;
@@ -10,6 +11,7 @@ const CHEATS: [(Cheat, u32); 2] = [(Cheat::WrongBase, 1), (Cheat::BitFlip, 1)];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_train_an_adapter_beside_an_imported_model_and_who_takes_another_one_is_caught() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("adapter").unwrap();
 	let layout = Layout::create(folder.path().join("prepared"), None, 1).unwrap();
 	let text = (Text::Registry, Tokens::Trained(1_000));

@@ -1,5 +1,6 @@
 //! Answers that nobody computes anew but who was drawn to: of an honest provider, of one that lies, and of one that is away when its text is asked for.
 
+use crate::room::Load;
 use neuroshard_chain_client::keys::Account;
 use neuroshard_e2e::{
 	kept_unless_passed, until, AnswerRules, Binaries, Cheat, Error, Gateway, Layout, Network, Prepared, Preset, Provider, Question, Rules,
@@ -33,6 +34,7 @@ const WORKERS: u16 = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_drawn_reads_answers_disputes_a_false_one_and_demands_the_text_that_it_does_not_get() {
+	let _room = Load::Heavy.room().await;
 	let mut folder = kept_unless_passed("answer-audits").unwrap();
 	let mut scene = Scene::start(folder.path()).await;
 	let (honest, gateway) = scene.an_honest_provider_is_paid().await;

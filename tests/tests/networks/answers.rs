@@ -1,6 +1,7 @@
 //! Providers that give false answers, one of each kind, beside an honest one. Their users compute every answer anew, and dispute what is false by
 //! themselves. A user who disputes a right answer pays for it.
 
+use crate::room::Load;
 use neuroshard_chain_client::{disputes, keys::Account, ChainClient, Submitter, Verdict};
 use neuroshard_e2e::{
 	kept_unless_passed, until, Binaries, Cheat, Ended, Error, Gateway, Layout, Network, Prepared, Preset, Provider, Question, Reply, Rules,
@@ -35,6 +36,7 @@ const USER_OF_HONEST: &str = "//Ferdie";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_answers_falsely_loses_its_stake_to_the_user_who_computed_it_anew_and_who_disputes_a_right_answer_its_bond() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("answers").unwrap();
 	let mut scene = Scene::start(folder.path()).await;
 	let (honest, gateway, answer) = scene.an_honest_provider_answers().await;

@@ -1,5 +1,6 @@
 //! Who authors blocks on a chain that anybody can join: one scenario of real nodes, since sessions take their time.
 
+use crate::room::Load;
 use neuroshard_e2e::{kept_unless_passed, until, Authorities, AuthorityClient, Binaries, Keys};
 use neuroshard_types::{AccountId, BlockNumber, NEURO};
 use std::time::Duration;
@@ -18,6 +19,7 @@ fn account(key: &Keypair) -> AccountId {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_authors_an_equivocator_leaves_and_a_fresh_node_catches_up() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("authorities").unwrap();
 	let node = Binaries::find().unwrap().node;
 	let names = ["alice", "bob", "charlie", "dave"];

@@ -1,5 +1,6 @@
 //! Clients that others wrote, from the package registry of JavaScript, against nodes. What each of them does is in `tests/clients`.
 
+use crate::room::Load;
 use neuroshard_e2e::{kept_unless_passed, slot, within, Binaries, Ended, Error, Nodes, Start};
 use std::{path::Path, process::Command, time::Duration};
 
@@ -9,6 +10,7 @@ const OWN_LIMIT: f64 = 3.0 * 480.0;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_of_others_decode_everything_move_money_and_explain_errors() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("clients").unwrap();
 	let (one, other) = (folder.path().join("polkadot-js"), folder.path().join("papi"));
 	// They wait for blocks most of the time, and count every planck: so beside each other, each on a chain of its own.

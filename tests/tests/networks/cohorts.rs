@@ -1,6 +1,9 @@
 //! Two cohorts of a family: runs that train one model, where in each round one participant, the bridge, starts from the other cohort's newest checkpoint.
 
-use crate::scenario::{included, ROUND, SOON};
+use crate::{
+	room::Load,
+	scenario::{included, ROUND, SOON},
+};
 use neuroshard_chain_client::{training, Call, ChainAt};
 use neuroshard_e2e::{kept_unless_passed, until, Binaries, Ended, Error, Layout, Network, Prepared, Preset, Text, Training, WorkerNode};
 use neuroshard_types::{dispute::Base, run::RoundRecord, RunId, H256};
@@ -17,6 +20,7 @@ const ROUNDS: Duration = ROUND.saturating_mul(4);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_each_round_starts_from_the_other_cohorts_newest_checkpoint_and_whoever_has_that_can_check_it() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("cohorts").unwrap();
 	let mut family = Family::start(folder.path()).await;
 	family.each_cohort_adopts_rounds_with_a_bridge().await;

@@ -1,11 +1,15 @@
 //! A network lives through killed workers and a killed validator, and whoever has its blocks and the text can compute all of it again.
 
-use crate::scenario::{included, Scenario, SOON};
+use crate::{
+	room::Load,
+	scenario::{included, Scenario, SOON},
+};
 use neuroshard_e2e::{kept_unless_passed, unless_away, until, Ended, Minted};
 use neuroshard_types::{run::Phase, RoundIndex, H256};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_trains_through_crashes_and_everybody_can_recompute_it() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("crashes").unwrap();
 	let mut scenario = Scenario::start(folder.path(), 3).await;
 	let mut last = scenario.three_workers_train().await;

@@ -1,7 +1,10 @@
 //! Workers that have nothing to do go on defending what they claimed, whatever a stranger has put in their way. One of them works for an account whose
 //! key it does not have.
 
-use crate::scenario::{included, Scenario, ROUND, SOON};
+use crate::{
+	room::Load,
+	scenario::{included, Scenario, ROUND, SOON},
+};
 use neuroshard_chain_client::{disputes, holdings, keys::Account, training, Funds, Submitter, Verdict};
 use neuroshard_e2e::{kept_unless_passed, until, Ended, Error};
 use neuroshard_graph::game::Side;
@@ -18,6 +21,7 @@ const FEES: Balance = 500 * NEURO;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_workers_defend_what_they_claimed_and_an_operator_works_for_its_owner() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("defence").unwrap();
 	let mut scenario = Scenario::start(folder.path(), 5).await;
 	scenario.a_worker_attests_its_dataset();

@@ -1,5 +1,6 @@
 //! Workers on the CPU and on a device in one run: they come to the same bits, and who flips one on the device is caught by those on the CPU.
 
+use crate::room::Load;
 use crate::trial;
 use neuroshard_e2e::{kept_unless_passed, Cheat, Layout, Prepared, Preset, Text, Trial};
 use std::fs;
@@ -13,6 +14,7 @@ const ON_DEVICE: [usize; 2] = [1, 3];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_on_the_cpu_and_on_a_device_agree_on_every_bit_and_who_flips_one_on_the_device_is_caught() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("devices").unwrap();
 	let layout = Layout::create(folder.path().join("prepared"), None, 1).unwrap();
 	let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, Trial::participants(&CHEATS)).await.unwrap();

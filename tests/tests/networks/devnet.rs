@@ -1,5 +1,6 @@
 //! The devnet as people start it: what is audited in it, and the processes it leaves behind, which is none.
 
+use crate::room::Load;
 use neuroshard_e2e::{pace, until, Binaries, Ended, Process};
 use serde_json::Value;
 use std::{net::TcpListener, path::Path, process::Command, time::Duration};
@@ -24,6 +25,7 @@ fn processes_below(base: &Path) -> usize {
 
 #[tokio::test]
 async fn a_devnet_ends_by_itself_when_work_of_it_was_audited_and_paid() {
+	let _room = Load::Heavy.room().await;
 	let folder = tempfile::tempdir().unwrap();
 	let (base, path) = (folder.path().join("network"), folder.path().join("summary.json"));
 	let mut command = devnet(&base);

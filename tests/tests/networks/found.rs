@@ -1,5 +1,6 @@
 //! Workers of a ring that nobody names: they announce themselves, and a driver finds them by its node and by gossip. Some are killed, and others come.
 
+use crate::room::Load;
 use neuroshard_e2e::{
 	kept_unless_passed, lively_model, until, within, Binaries, Error, Layout, Network, Process, Question, Rules, Server, Streamed,
 };
@@ -63,6 +64,7 @@ async fn pieces(stream: &mut Streamed, count: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_driver_finds_the_workers_of_its_ring_and_others_take_the_place_of_those_that_are_killed() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("found").unwrap();
 	let started = Instant::now();
 	let binaries = Binaries::find().unwrap();

@@ -1,4 +1,4 @@
-//! Networks of real processes. They wait much of the time, for windows, sessions and blocks: so two of them run beside each other.
+//! Networks of real processes. They wait much of the time, for windows, sessions and blocks: so [some](room) run beside each other.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -21,6 +21,7 @@ mod paid;
 mod quorum_cheats;
 mod quorums;
 mod restarts;
+mod room;
 mod scenario;
 mod start;
 mod tokens;

@@ -1,6 +1,9 @@
 //! Rounds that overlap: workers compute the next one while this one is exchanged, voted on and attested.
 
-use crate::scenario::{included, Scenario, ROUND};
+use crate::{
+	room::Load,
+	scenario::{included, Scenario, ROUND},
+};
 use neuroshard_e2e::{kept_unless_passed, until};
 use neuroshard_types::{run::Phase, RoundIndex};
 
@@ -9,6 +12,7 @@ const INNER_STEPS: u32 = 240;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_round_is_computed_while_this_one_is_exchanged_and_a_killed_worker_loses_nothing_of_it() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("overlap").unwrap();
 	let mut scenario = Scenario::with_overlap(folder.path(), INNER_STEPS).await;
 	let all = scenario.accounts([0, 1, 2]);

@@ -1,6 +1,7 @@
 //! A model that a network has trained, served by a ring of its workers: users who know nothing of the chain ask by a gateway, which pays. The chain pays
 //! the driver and each worker of the ring.
 
+use crate::room::Load;
 use neuroshard_chain_client::{ChainAt, ChainClient};
 use neuroshard_e2e::{
 	kept_unless_passed, until, within, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Service, Text, Training, View,
@@ -27,6 +28,7 @@ const FEE: Balance = NEURO / 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_of_a_ring_are_paid_from_the_escrow_of_a_user_to_the_driver_and_each_worker_and_the_rest_comes_back() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("paid").unwrap();
 	let layout = Layout::create(folder.path().join("network"), None, 3).unwrap();
 	let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, 3..=3).await.unwrap().with_inner_steps(40);

@@ -1,6 +1,9 @@
 //! Members of quorums that lie to the others, as processes: whoever has the whole model disputes the work, and the chain condemns the member that lied and nobody else.
 
-use crate::scenario::{Scenario, ROUND};
+use crate::{
+	room::Load,
+	scenario::{Scenario, ROUND},
+};
 use neuroshard_e2e::{kept_unless_passed, until, Binaries, Cheat, Layout, Network, Prepared, Preset, Rules, Text, Training, Verdicts};
 use neuroshard_types::dispute::{ClaimKind, Decision};
 use std::path::Path;
@@ -15,6 +18,7 @@ const LIES: [(Cheat, Decision); 4] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_quorums_in_which_one_member_lies_that_member_loses_its_stake_and_nobody_else() {
+	let _room = Load::Heavy.room().await;
 	let mut folder = kept_unless_passed("quorum-cheats").unwrap();
 	let mut scenario = Scenario::with_lying_members(folder.path()).await;
 	let client = scenario.network.client().clone();
@@ -39,7 +43,7 @@ async fn of_quorums_in_which_one_member_lies_that_member_loses_its_stake_and_nob
 		let bonded = [scenario.provider(leader).await.bonded, scenario.provider(liar).await.bonded];
 		assert_eq!(bonded, [all_bonded, 0], "{cheat:?}");
 	}
-	scenario.training.stop(&scenario.network).await.unwrap();
+	scenario.training.stopped(&scenario.network).await.unwrap();
 	scenario.network.stop().await;
 	folder.disable_cleanup(false);
 }
@@ -53,9 +57,9 @@ impl Scenario {
 		let layout = Layout::create(folder.join("network"), None, 1 + 4 * count).unwrap();
 		let prepared = Prepared::new(&layout, Preset::Tiny, Text::Registry, places..=places).await.unwrap().with_patience(4);
 		// One worker checks and disputes all of them, one after the other.
-		let rules = Rules { window: 240, ..Preset::Tiny.rules() };
+		let rules = Rules { window: 400, ..Preset::Tiny.rules() };
 		let mut network = Network::start(Binaries::find().unwrap(), layout, rules).await.unwrap();
-		let training = Training::sponsor(&network, prepared, None).await.unwrap();
+		let training = Training::sponsor(&network, prepared, Some(1)).await.unwrap();
 		network.add_checking_workers(&[training.run], 1, Some(&training.dataset), 1).await.unwrap();
 		let cheats = LIES.map(|(cheat, _)| (cheat, 0));
 		network.add_false_quorums(training.run, &[2, training.model.layers], &cheats, Some(&training.dataset)).await.unwrap();

@@ -1,6 +1,9 @@
 //! One place of a run that three workers hold as a quorum, beside a worker that holds all of the model.
 
-use crate::scenario::{included, Scenario, ROUND, RULES};
+use crate::{
+	room::Load,
+	scenario::{included, Scenario, ROUND, RULES},
+};
 use neuroshard_e2e::{kept_unless_passed, until, Binaries, Layout, Network, Prepared, Preset, Text, Training};
 use neuroshard_roles::status::Status;
 use neuroshard_types::RoundIndex;
@@ -8,6 +11,7 @@ use std::{path::Path, time::Instant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_that_hold_a_third_of_the_model_each_train_beside_one_that_holds_all_of_it() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("quorums").unwrap();
 	let mut scenario = Scenario::with_a_quorum(folder.path()).await;
 	let (run, both) = (scenario.training.run, scenario.accounts([0, 1]));

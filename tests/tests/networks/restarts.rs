@@ -1,6 +1,9 @@
 //! A worker that is killed in the middle of its inner steps goes on where it was, and nobody waits for one that said farewell.
 
-use crate::scenario::{included, Scenario, SOON};
+use crate::{
+	room::Load,
+	scenario::{included, Scenario, SOON},
+};
 use neuroshard_e2e::{kept_unless_passed, until};
 use neuroshard_types::{run::Phase, RoundIndex};
 use std::time::{Duration, Instant};
@@ -12,6 +15,7 @@ const STEPS: Duration = Duration::from_secs(240);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_worker_goes_on_in_the_middle_of_its_round_and_nobody_waits_for_one_that_left() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("restarts").unwrap();
 	let mut scenario = Scenario::with_long_rounds(folder.path(), INNER_STEPS).await;
 	scenario.a_killed_worker_loses_nothing(0).await;

@@ -1,7 +1,10 @@
 //! A run that starts from a model that there is: its sponsor imports it, one worker offers it, and the others, which have no dataset either, get it from there, train it
 //! on, make a folder of it that other programs read, and write text with the tokenizer of the sponsor.
 
-use crate::scenario::{exported, finished};
+use crate::{
+	room::Load,
+	scenario::{exported, finished},
+};
 use neuroshard_e2e::{kept_unless_passed, Binaries, Ended, Layout, Network, Prepared, Preset, Rules, Text, Tokens, Training};
 use std::fs;
 
@@ -10,6 +13,7 @@ const RULES: Rules = Rules { window: 30, clock: 15, extension: 5, audits: None, 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_train_an_imported_model_that_one_of_them_hands_out_and_export_it() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("start").unwrap();
 	let layout = Layout::create(folder.path().join("network"), None, 3).unwrap();
 	let text = (Text::Registry, Tokens::Trained(1_000));

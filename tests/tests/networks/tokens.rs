@@ -1,6 +1,7 @@
 //! From a Parquet file to a model of a large vocabulary that other programs read: its tokenizer is trained on the file, workers train the model, and who lies where
 //! a step is as wide as the vocabulary is caught.
 
+use crate::room::Load;
 use crate::{scenario::exported, trial};
 use neuroshard_e2e::{kept_unless_passed, made_dataset, registry_texts, Binaries, Cheat, Ended, Prepared, Preset, Training, Trial};
 use neuroshard_types::{run::RoundRecord, TrainConfig};
@@ -27,6 +28,7 @@ const CHEATS: [(Cheat, u32); 3] = [(Cheat::WrongEmbedding, 1), (Cheat::WrongLoss
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_a_parquet_file_become_a_model_of_a_large_vocabulary_and_who_lies_where_that_is_wide_is_caught() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("tokens").unwrap();
 	let rows = folder.path().join("rows.parquet");
 	write_rows(&rows, &registry_texts(BYTES).unwrap());

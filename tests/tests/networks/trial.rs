@@ -1,11 +1,13 @@
 //! A trial: what must be true of every network with cheaters.
 
+use crate::room::Load;
 use neuroshard_e2e::{kept_unless_passed, Cheat, CheaterSummary, Decided, Flooded, Summary, Terms, Trial};
 use neuroshard_types::{dispute::Decision, RoundIndex};
 
 /// Holds a trial, and checks that every cheater loses all it has by the verdict that belongs to its cheat, and nobody else anything; if that is
 /// flooded, that ordinary extrinsics had no room while it went on.
 pub async fn all_are_caught(cheats: &[(Cheat, RoundIndex)], terms: Terms) -> Summary {
+	let _room = Load::Heavy.room().await;
 	let mut folder = kept_unless_passed("cheats").unwrap();
 	let mut trial = Trial::hold(folder.path(), cheats, terms).await.unwrap();
 	assert_eq!(trial.flooded.is_some(), terms == Terms::Flooded);

@@ -1,6 +1,9 @@
 //! Machines of different speed in one run: each takes as many inner steps as it does in time, and nobody is dropped. Whoever comes meanwhile trains at once.
 
-use crate::scenario::{included, Scenario, ROUND, SOON};
+use crate::{
+	room::Load,
+	scenario::{included, Scenario, ROUND, SOON},
+};
 use neuroshard_e2e::{kept_unless_passed, until};
 use neuroshard_types::{
 	run::{Phase, RoundRecord, RoundView},
@@ -21,6 +24,7 @@ const GOES: Duration = Duration::from_millis(100);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_twelve_times_slower_takes_fewer_steps_and_is_included_all_the_same() {
+	let _room = Load::Light.room().await;
 	let mut folder = kept_unless_passed("unequal").unwrap();
 	let mut scenario = Scenario::with_unequal_rounds(folder.path(), MOST_STEPS, LEAST_STEPS).await;
 	let all = scenario.accounts([0, SLOW]);
