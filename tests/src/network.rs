@@ -372,7 +372,7 @@ impl Network {
 			let account = worker.account().id().to_string();
 			members.push(serde_json::json!({ "account": account, "units": units, "address": format!("{listen}/p2p/{}", worker.peer()) }));
 			let mut worker = match &leader {
-				None => worker.with_options(["--quorum", &path, "--quorum-listen", &listen]),
+				None => worker.leading(&path, &listen),
 				Some(leader) => worker.following().with_options(["--leader", leader, "--members", &path, "--listen", &listen]),
 			};
 			leader.get_or_insert(account);

@@ -420,7 +420,7 @@ fn whole<'a>(training: &Training, checkpoint: &'a Checkpoint) -> Result<Cow<'a, 
 /// The newest checkpoint of every worker that keeps one, once its root is `root` or no other one comes.
 async fn checkpoints(network: &Network, training: &Training, root: H256) -> Result<Vec<Checkpoint>, Error> {
 	let mut found = Vec::new();
-	for worker in network.workers.iter().filter(|worker| !worker.follows()) {
+	for worker in network.workers.iter().filter(|worker| worker.has_checkpoints()) {
 		let what = format!("the last checkpoint of {}", worker.name());
 		let read = || worker.checkpoint(training.run, &training.model);
 		let newest = until(&what, CHECKPOINT_LIMIT, async || Ok(read()?.filter(|checkpoint| checkpoint.header.root() == root))).await;

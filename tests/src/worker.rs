@@ -33,6 +33,8 @@ pub struct WorkerNode {
 	roles: &'static str,
 	/// The command that it runs.
 	runs: &'static [&'static str],
+	/// Whether it leads a quorum.
+	leads: bool,
 	/// Its identity in the network of workers.
 	peer: PeerId,
 	/// Run that it takes part in, if it is named.
@@ -64,6 +66,7 @@ impl WorkerNode {
 			dataset: None,
 			roles: TRAINS_AND_AUDITS,
 			runs: &["run"],
+			leads: false,
 			peer: identity.public().to_peer_id(),
 			run: None,
 			options: Vec::new(),
@@ -137,12 +140,22 @@ impl WorkerNode {
 		self.run = run;
 	}
 
+	/// Has it lead the quorum whose members are in a file, which reach it at an address.
+	pub(crate) fn leading(self, members: &str, listen: &str) -> Self {
+		Self { leads: true, ..self.with_options(["--quorum", members, "--quorum-listen", listen]) }
+	}
+
 	/// Has it train as a member of a quorum that another one leads, and not for itself.
 	pub(crate) fn following(self) -> Self {
 		Self { runs: &["quorum", "work"], ..self }
 	}
 
-	/// Whether it is a member of a quorum that another one leads: it keeps no checkpoint of its own.
+	/// Whether it keeps checkpoints as folders: nobody in a quorum does.
+	pub(crate) fn has_checkpoints(&self) -> bool {
+		!self.follows() && !self.leads
+	}
+
+	/// Whether it is a member of a quorum that another one leads.
 	pub fn follows(&self) -> bool {
 		self.runs != ["run"]
 	}

@@ -27,6 +27,7 @@ mod conduct;
 mod content;
 pub mod defence;
 pub mod directory;
+mod earnings;
 mod error;
 mod holder;
 mod journal;

@@ -5,7 +5,7 @@ use super::decide::{
 	plan::has_acted,
 	view::{uptime_hour, ChainView, RunState},
 };
-use crate::{arithmetic::open_challenge, defence::reserves::Reserves, WorkerError};
+use crate::{arithmetic::open_challenge, defence::reserves::Reserves, earnings::claimable, WorkerError};
 use neuroshard_chain_client::{ChainAt, ChainClient, ChainError, Heads};
 use neuroshard_types::{
 	dispute::OuterJob,
@@ -57,15 +57,12 @@ pub(super) async fn observe(
 		Ok((Some(state.with(id, view)), reserve))
 	};
 	let chain = async {
-		let eras = (at.claimable_eras(me), finalized.claimable_eras(me));
-		Ok::<_, WorkerError>(tokio::try_join!(registered, eras.0, eras.1, at.time(), at.funds(payer), at.earnings(me))?)
+		let claimable = claimable(&at, &finalized, me);
+		Ok::<_, WorkerError>(tokio::try_join!(registered, claimable, at.time(), at.funds(payer), at.earnings(me))?)
 	};
-	let (((provider, active, least_bond), eras, final_eras, time, funds, earnings), (run, reserve)) = tokio::try_join!(chain, chosen)?;
+	let (((provider, active, least_bond), (eras, claimable), time, funds, earnings), (run, reserve)) = tokio::try_join!(chain, chosen)?;
 	let bond = provider.as_ref().map_or(0, |one| one.bonded);
 	let challenge = provider.as_ref().and_then(open_challenge).filter(|_| least_bond.is_some_and(|least| bond >= least));
-	let eras = eras.into_iter().filter(|(era, _)| final_eras.iter().any(|(other, _)| other == era));
-	let (eras, amounts): (Vec<EraIndex>, Vec<Balance>) = eras.unzip();
-	let claimable = amounts.into_iter().fold(0, Balance::saturating_add);
 	let (best, me, free, hour) = (heads.best.number, me.clone(), funds.free, uptime_hour(time, me));
 	let chain = ChainView { best, me, active, challenge, bond, run, hour, claimable, free, reserve };
 	Ok(Observed { heads, at, chain, time, provider, least_bond, earnings, eras })

@@ -8,6 +8,7 @@ use crate::{
 	conduct::Conduct,
 	content::{dataset::Dataset, filed::layout, old::forget_old, supply::Cached, Content},
 	defence::until_over,
+	earnings::claim_all,
 	parts::{Mode, Parts},
 	peers::{addresses, holders},
 	samples::Samples,
@@ -23,7 +24,7 @@ use neuroshard_types::{
 	assignment::Draw,
 	quorum::QuorumClaim,
 	run::{Phase, RoundView, RunStatus, RunView},
-	AccountId, BlockNumber, RunId, H256,
+	AccountId, Balance, BlockNumber, RunId, H256,
 };
 use std::{path::PathBuf, sync::Arc, time::Instant};
 use tokio::sync::Mutex;
@@ -46,6 +47,8 @@ pub struct MemberOptions {
 	pub dataset: Option<PathBuf>,
 	/// Compute threads.
 	pub threads: usize,
+	/// Least earnings that are claimed, in planck: a claim costs a fee.
+	pub claim_from: Balance,
 	/// Conduct of the worker.
 	pub conduct: Arc<dyn Conduct>,
 }
@@ -80,19 +83,20 @@ struct Member {
 }
 
 /// Takes part in the rounds of the quorum until `stop` is cancelled, or the run is over and nothing that this account has signed can be disputed any more.
-/// Beside that it plays its part in disputes. It has itself drawn for no audits.
+/// Beside that it plays its part in disputes, and claims what it has earned. It has itself drawn for no audits.
 ///
 /// # Errors
 /// What trying again would not help, such as [`WorkerError::UnknownRun`]; everything else is reported and tried again.
 pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: CancellationToken) -> Result<(), WorkerError> {
 	let Parts { base, keys, owner, client, store, net, reporter } = parts;
-	let MemberOptions { run, leader, mut ways, dataset, threads, conduct } = options;
+	let ending = stop.child_token();
+	let MemberOptions { run, leader, mut ways, dataset, threads, claim_from, conduct } = options;
 	let submitter = Submitter::spawn_for(client.clone(), keys.account.clone(), owner.clone());
 	let (content, dataset) = (Content::new(store, net, &base, dataset), Arc::<Mutex<Cached>>::default());
 	let verifier = Verifier::new(verifier::Parts {
 		base: &base,
 		client: client.clone(),
-		submitter,
+		submitter: submitter.clone(),
 		content: content.clone(),
 		dataset: dataset.clone(),
 		reporter: reporter.clone(),
@@ -103,6 +107,7 @@ pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: Cancella
 		leads: false,
 		conduct: conduct.clone(),
 	});
+	let claiming = claim_all(client.clone(), submitter, claim_from, ending.clone());
 	let mut member = Member {
 		me: owner,
 		content,
@@ -119,7 +124,6 @@ pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: Cancella
 		pruned: None,
 		told: Told::default(),
 	};
-	let ending = stop.child_token();
 	let working = Box::pin(async {
 		let ended = member.work(&mut ways, &stop).await;
 		if let Err(error) = &ended {
@@ -130,7 +134,7 @@ pub async fn work_in_quorum(parts: Parts, options: MemberOptions, stop: Cancella
 		ending.cancel();
 		ended
 	});
-	let (ended, ()) = tokio::join!(working, Box::pin(verifier.run(ending.clone())));
+	let (ended, (), ()) = tokio::join!(working, Box::pin(verifier.run(ending.clone())), claiming);
 	ended
 }
 

@@ -10,7 +10,7 @@ use crate::cli::{
 	CliError, Common,
 };
 use clap::Args;
-use neuroshard_chain_client::keys::Keys;
+use neuroshard_chain_client::{keys::Keys, Neuro};
 use neuroshard_mirror::Mirrors;
 use neuroshard_network::{keypair_from_secret, GossipConfig, Multiaddr, Network, NetworkConfig};
 use neuroshard_roles::{
@@ -59,6 +59,9 @@ pub(in crate::cli) struct Work<C: Conducts> {
 	/// Dial private addresses that peers registered.
 	#[arg(long)]
 	dial_private: bool,
+	/// Leave earnings below this on chain: a claim costs a fee.
+	#[arg(long, value_name = "NEURO", default_value = "0.01")]
+	claim_from: Neuro,
 	#[command(flatten)]
 	conduct: C::OfRun,
 }
@@ -100,7 +103,15 @@ impl<C: Conducts> Work<C> {
 		tracing::info!(account = %who, peer = %net.peer_id(), leader = %self.leader, "a member of a quorum of run {}", self.run);
 		let clocks = tokio::spawn(clocks::watch(client.clone(), who.clone(), reporter.clone(), stop.child_token()));
 		let (threads, conduct) = (hardware::threads(self.threads), C::of_run(self.conduct, who.clone()));
-		let options = MemberOptions { run: self.run, leader: self.leader, ways, dataset: self.dataset, threads, conduct };
+		let options = MemberOptions {
+			run: self.run,
+			leader: self.leader,
+			ways,
+			dataset: self.dataset,
+			threads,
+			claim_from: self.claim_from.0,
+			conduct,
+		};
 		let parts = Parts { base, keys, owner: who, client, store, net, reporter: reporter.clone() };
 		let result = work_in_quorum(parts, options, stop.clone()).await;
 		stop.cancel();

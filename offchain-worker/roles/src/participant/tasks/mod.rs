@@ -22,6 +22,7 @@ use crate::{
 	arithmetic,
 	conduct::Conduct,
 	content::{supply::Cached, Content},
+	earnings,
 	journal::Pending,
 	parts::Mode,
 	status::Reporter,
@@ -29,7 +30,7 @@ use crate::{
 };
 use act::act;
 pub(super) use lead::Leading;
-use neuroshard_chain_client::{keys::Keys, ponw, rewards, staking, training, Call, ChainError, Submitter};
+use neuroshard_chain_client::{keys::Keys, ponw, staking, training, Call, ChainError, Submitter};
 use neuroshard_compute::exec::Exec;
 use neuroshard_training::{engine::EngineError, keeper::Keeper, need::RoundLeaves};
 use neuroshard_types::{
@@ -189,11 +190,7 @@ impl Tasks {
 		match task {
 			Task::Leave => self.send(training::leave(moment.run()?.id)).await,
 			Task::ProveUptime { hour } => self.prove_uptime(moment, *hour).await,
-			Task::Claim => {
-				let me = &moment.seen.chain.me;
-				let eras = moment.seen.eras.iter().take(rewards::MOST_CLAIMS);
-				self.send(Call::all(eras.map(|era| rewards::claim_for(me.clone(), *era)).collect())).await
-			}
+			Task::Claim => self.send(earnings::claim(&moment.seen.chain.me, &moment.seen.eras)).await,
 			_ => Err(WorkerError::Stopped),
 		}
 	}

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::{participant::decide::plan::tests::training, status::Status, Honest};
-use neuroshard_chain_client::keys::Keys;
+use codec::Encode as _;
+use neuroshard_chain_client::{keys::Keys, rewards, Call};
 use neuroshard_fixtures::Connect;
 use neuroshard_mock_node::{Fate, MockNode, Script};
 use neuroshard_network::{keypair_from_secret, Network, NetworkConfig, Purpose, Streams};
@@ -68,7 +69,8 @@ impl Fixture {
 		let client = node.client().await;
 		let parts = Parts { base: base.path().to_path_buf(), keys, owner, client, store, net, reporter: reporter.clone() };
 		let ways = Ways { members: Default::default(), streams, incoming };
-		let options = MemberOptions { run: 7, leader: leader(), ways, dataset: None, threads: 1, conduct: Arc::new(Honest) };
+		let options =
+			MemberOptions { run: 7, leader: leader(), ways, dataset: None, threads: 1, claim_from: NEURO, conduct: Arc::new(Honest) };
 		let (ending, runtime) = (stop.clone(), tokio::runtime::Handle::current());
 		let work = tokio::task::spawn_blocking(move || runtime.block_on(work_in_quorum(parts, options, ending)));
 		Self { node, reporter, _ending: stop.clone().drop_guard(), stop, work, _base: base }
@@ -105,6 +107,26 @@ async fn whoever_has_no_part_in_a_round_says_why_and_waits() {
 	other_key.node.answer("Training", "round", &None::<RoundView>);
 	other_key.task("waiting for the next round of run 7").await;
 	other_key.ends().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_member_has_earned_is_claimed_once_it_is_as_much_as_the_operator_wants() {
+	let fixture = Fixture::start(Some(view()), None, |_| Vec::new()).await;
+	let (asked, mut times) = tokio::sync::watch::channel(0);
+	let too_little = vec![(3u32, NEURO / 2)];
+	fixture.node.answer_by("Rewards", "claimable_eras", move |_| {
+		asked.send_modify(|asked| *asked += 1);
+		too_little.encode()
+	});
+	// Twice at each of two looks: at the newest and at the finalized block.
+	times.wait_for(|times| *times >= 4).await.unwrap();
+	fixture.node.answer("Rewards", "claimable_eras", &vec![(3u32, NEURO / 2), (5, NEURO / 2)]);
+	let me = Keys::import(tempfile::tempdir().unwrap().path(), "//Alice").unwrap().account.id();
+	let call = Call::all([3, 5].map(|era| rewards::claim_for(me.clone(), era)).into()).encode(&neuroshard_mock_node::decoded_metadata());
+	let mut submitted = fixture.node.submitted();
+	let all = submitted.wait_for(|all| !all.is_empty()).await.unwrap().clone();
+	assert!(all[0].ends_with(&call.unwrap()));
+	fixture.ends().await.unwrap();
 }
 
 #[test]
