@@ -46,7 +46,8 @@ pub struct Patience {
 impl Default for Patience {
 	fn default() -> Self {
 		Self {
-			late: Duration::from_millis(200),
+			// With what its replacement takes, a lost holder costs less than 200 ms.
+			late: Duration::from_millis(150),
 			unknown: Duration::from_secs(30),
 			lost: Duration::from_secs(60),
 			begun: Duration::from_secs(2),
