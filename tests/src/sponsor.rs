@@ -1,6 +1,6 @@
 //! What a network trains: a dataset made of text that is at hand, and a run.
 
-use crate::{until, Error, Layout, Network, Preset, SLOT};
+use crate::{until, Ended, Error, Layout, Network, Preset, SLOT};
 use neuroshard_chain_client::{dataset, training, Call, Submitter};
 use neuroshard_data::{
 	build::build,
@@ -320,6 +320,21 @@ impl Training {
 	pub async fn stop(&self, network: &Network) -> Result<(), Error> {
 		network.sponsor().submit(training::stop_run(self.run)).await?;
 		self.stopped(network).await
+	}
+
+	/// Has all rounds computed again by what worker number `worker` has in its folder. All workers are stopped for it.
+	///
+	/// # Errors
+	/// [`Error::Unsound`] with what is said if that does not end, bit for bit, with the checkpoint `root`; [`Error::Command`] if it cannot be done.
+	pub async fn replayed(&self, network: &mut Network, worker: usize, root: H256) -> Result<(), Error> {
+		network.stop_workers().await;
+		let (run, dataset) = (self.run.to_string(), self.dataset.display().to_string());
+		let worker = network.workers.get(worker).ok_or_else(|| Error::Setup(format!("there is no worker {worker}")))?;
+		let said = Ended::output_of(worker.command(["replay", "--run", &run, "--dataset", &dataset])).await?;
+		match said.contains("bit for bit") && said.contains(&format!("{root:?}")) {
+			true => Ok(()),
+			false => Err(Error::Unsound(format!("a replay of run {run} does not end with checkpoint {root:?}: {said}"))),
+		}
 	}
 
 	/// Waits until a finalized block says that the run is over.

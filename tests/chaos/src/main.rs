@@ -10,8 +10,8 @@ use disk::SmallDisk;
 use faults::{Chaos, Kinds, Report, World};
 use neuroshard_chain_client::Neuro;
 use neuroshard_e2e::{
-	even_units, exit_code, in_temporary_folder, until, write_json, AuditRules, Binaries, Cheat, Ended, Error, Layout, Minted, Network,
-	Prepared, Preset, Rules, Summary, Text, Training, Verdicts, View, WorkerNode,
+	even_units, exit_code, in_temporary_folder, until, write_json, AuditRules, Binaries, Cheat, Error, Layout, Minted, Network, Prepared,
+	Preset, Rules, Summary, Text, Training, Verdicts, View, WorkerNode,
 };
 use neuroshard_types::run::RoundRecord;
 use rand::{rngs::StdRng, Rng, SeedableRng};
@@ -282,7 +282,11 @@ async fn train(
 			verified = verified.and(Err(Error::Unsound("no work of the quorum was included".into())));
 		}
 		quorum_included = Some(included);
-		verified = verified.and(replayed(network, training, arguments.workers.into(), &view).await);
+		let replayed = training.replayed(network, arguments.workers.into(), view.run.checkpoint).await;
+		if replayed.is_ok() {
+			println!("all rounds computed again, by one machine, end with the chain's checkpoint {:?}", view.run.checkpoint);
+		}
+		verified = verified.and(replayed);
 	}
 	if let Some(path) = &arguments.json {
 		let written =
@@ -290,19 +294,6 @@ async fn train(
 		write_json(&written, path)?;
 	}
 	verified
-}
-
-/// Fails if all rounds computed again, by a worker that never was away, do not end with the chain's checkpoint. Workers are stopped for it.
-async fn replayed(network: &mut Network, training: &Training, leader: usize, view: &View) -> Result<(), Error> {
-	network.stop_workers().await;
-	let (run, dataset, root) = (training.run.to_string(), training.dataset.display().to_string(), format!("{:?}", view.run.checkpoint));
-	let worker = network.workers.get(leader).ok_or_else(|| Error::Setup("there is no quorum".into()))?;
-	let told = Ended::output_of(worker.command(["replay", "--run", &run, "--dataset", &dataset])).await?;
-	match told.contains("bit for bit") && told.contains(&root) {
-		true => println!("all rounds computed again, alone and undisturbed, end with the chain's checkpoint {root}"),
-		false => return Err(Error::Unsound(format!("a replay says: {told}"))),
-	}
-	Ok(())
 }
 
 /// Fails if an honest worker, or a validator, has lost anything.

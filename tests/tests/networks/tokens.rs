@@ -1,8 +1,7 @@
 //! From a Parquet file to a model of a large vocabulary that other programs read: its tokenizer is trained on the file, workers train the model, and who lies where
 //! a step is as wide as the vocabulary is caught.
 
-use crate::room::Load;
-use crate::{scenario::exported, trial};
+use crate::{room::Load, scenario::exported, trial};
 use neuroshard_e2e::{kept_unless_passed, made_dataset, registry_texts, Binaries, Cheat, Ended, Prepared, Preset, Training, Trial};
 use neuroshard_types::{run::RoundRecord, TrainConfig};
 use parquet::{
