@@ -2,7 +2,7 @@
 
 use crate::WorkerError;
 use neuroshard_chain_client::{next_block, rewards, Call, ChainAt, ChainClient, ChainError, Heads, Submitter};
-use neuroshard_support::backoff::{Backoff, Rests};
+use neuroshard_support::backoff::Backoff;
 use neuroshard_types::{reward::EraIndex, AccountId, Balance, BlockNumber};
 use tokio_util::sync::CancellationToken;
 
@@ -31,13 +31,13 @@ pub(crate) fn claim(who: &AccountId, eras: &[EraIndex]) -> Call {
 /// Claims what is ready, if that is `from` planck or more, until `stop` is cancelled: for who has no other task than to claim it.
 pub(crate) async fn claim_all(client: ChainClient, submitter: Submitter, from: Balance, stop: CancellationToken) {
 	let mut heads = client.follow(Heads::default(), |_| {});
-	let (mut rests, mut waits) = (Rests::new(Backoff::new(REST.0, REST.1)), None::<BlockNumber>);
+	let (backoff, mut rest, mut next) = (Backoff::new(REST.0, REST.1), None, 0);
 	while !stop.is_cancelled() {
 		heads.mark_unchanged();
 		let look = async {
 			let heads = client.heads().await?;
 			let now = heads.best.number;
-			if rests.contains(&(), now) || waits.is_some_and(|until| now < until) {
+			if now < next {
 				return Ok(None);
 			}
 			let (at, finalized) = tokio::try_join!(client.at(heads.best), client.at(heads.finalized))?;
@@ -49,10 +49,11 @@ pub(crate) async fn claim_all(client: ChainClient, submitter: Submitter, from: B
 			Ok::<_, WorkerError>(Some((now, submitter.submit(claim(submitter.who(), &eras)).await)))
 		};
 		match stop.run_until_cancelled(look).await {
-			Some(Ok(Some((now, Ok(_))))) => waits = Some(now.saturating_add(TAKEN)),
+			Some(Ok(Some((now, Ok(_))))) => (rest, next) = (None, now.saturating_add(TAKEN)),
 			Some(Ok(Some((now, Err(error))))) => {
 				tracing::warn!("earnings cannot be claimed now: {error}");
-				rests.note((), now, now);
+				let length = backoff.after(rest);
+				(rest, next) = (Some(length), now.saturating_add(length));
 			}
 			Some(Err(error)) => tracing::debug!("earnings: {error}"),
 			Some(Ok(None)) | None => {}
