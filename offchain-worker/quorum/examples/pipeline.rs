@@ -1,8 +1,9 @@
 //! How fast a model trains that is cut into spans, against the same model on one machine: members are threads with one core each, linked by TCP over this
 //! machine's loopback, or by links that are slowed down to a bandwidth and a delay.
 //!
-//! `pipeline MEMBERS DIM LAYERS BATCH TOKENS STEPS [MBIT/S MILLISECONDS]`. Prints tokens a second of both in turns, bytes of rows for each token and hop, and
-//! the time that members wait.
+//! `pipeline MEMBERS DIM LAYERS BATCH TOKENS STEPS [MBIT/S MILLISECONDS]`. Prints tokens a second of one machine, of the ideal, which is one machine for each
+//! member or core, whichever is fewer, that train all of the model side by side and tell each other nothing, and of the members; bytes of rows for each token
+//! and hop, and the time that members wait.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "an example")]
 
@@ -66,6 +67,24 @@ async fn slowed(way: Way, mut queue: Receiver<Message>, to: tokio::sync::mpsc::S
 	}
 }
 
+/// Tokens a second of so many machines of one core that train side by side, each all of the model.
+fn machines(count: usize, model: &ModelConfig, train: &TrainConfig, theta: &[f32]) -> f64 {
+	let machine = || {
+		let mut trainer = Trainer::with_memory(Arc::new(Exec::new(1).unwrap()), model, train, StepMemory::default()).unwrap();
+		let mut arena = Arena::new(trainer.arena_len());
+		trainer.begin(&mut arena, theta);
+		let begun = Instant::now();
+		for step in 0..train.inner_steps {
+			trainer.train_step(&mut arena, &tokens(train, model.vocab, step), step.into(), u64::from(step) + 1).unwrap();
+		}
+		(train.tokens_per_step() * u64::from(train.inner_steps)) as f64 / begun.elapsed().as_secs_f64()
+	};
+	std::thread::scope(|scope| {
+		let threads: Vec<_> = (0..count).map(|_| scope.spawn(machine)).collect();
+		threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+	})
+}
+
 fn main() {
 	let arguments: Vec<f64> = std::env::args().skip(1).map(|argument| argument.parse().expect("a number")).collect();
 	let [members, dim, layers, batch, length, steps, way @ ..] = &arguments[..] else { panic!("see the first lines of this example") };
@@ -93,21 +112,17 @@ fn main() {
 	let per_step = train.tokens_per_step() as f64;
 	println!("{} parameters, {per_step} tokens a step, {members} members", model.parameters());
 
-	let mut trainer = Trainer::with_memory(Arc::new(Exec::new(1).unwrap()), &model, &train, StepMemory::default()).unwrap();
-	let mut arena = Arena::new(trainer.arena_len());
-	trainer.begin(&mut arena, &theta);
-	let begun = Instant::now();
-	for step in 0..steps {
-		trainer.train_step(&mut arena, &tokens(&train, model.vocab, step), step.into(), u64::from(step) + 1).unwrap();
-	}
-	let alone = begun.elapsed().as_secs_f64() / f64::from(steps);
-	println!("one machine, one core: {:.0} tokens/s", per_step / alone);
+	let alone = machines(1, &model, &train, &theta);
+	let cores = std::thread::available_parallelism().unwrap().get();
+	let ideal = machines(members.min(cores), &model, &train, &theta);
+	println!("one machine, one core: {alone:.0} tokens/s; {} of them side by side: {ideal:.0}", members.min(cores));
 
 	// As many units for each, the end and the embedding with the first.
 	let all = units(&model) as usize;
 	let counts: Vec<u32> = (0..members).map(|member| ((member + 1) * all / members - member * all / members) as u32).collect();
 	let spans = cut(&model, &counts).unwrap();
-	let flying = members.min(train.batch as usize).max(1);
+	let places: Vec<_> = (0..members).map(|member| Place::usual((&model, &train), spans.clone(), member, 0)).collect();
+	let flying = places[0].flying;
 	let runtime = Runtime::new().unwrap();
 	let mut mail: Vec<_> = (0..members)
 		.map(|_| {
@@ -145,10 +160,9 @@ fn main() {
 		.enumerate()
 		.map(|(number, (_, inbox, outboxes))| {
 			let mut mail = Mail::new(inbox, outboxes, runtime.handle().clone());
-			let (model, train, spans, theta) = (model.clone(), train.clone(), spans.clone(), theta.clone());
+			let (place, model, train, theta) = (places[number].clone(), model.clone(), train.clone(), theta.clone());
 			std::thread::spawn(move || {
-				let own = Held::new(&model, None, spans[number]).unwrap().of(&theta);
-				let place = Place { model: model.clone(), train: train.clone(), spans, member: number, micro_batch: 1, flying, round: 0 };
+				let own = Held::new(&model, None, place.spans[number]).unwrap().of(&theta);
 				let layout = ParamLayout::new(&model).unwrap();
 				let [params, momentum] = [&theta, &vec![0.0; layout.len()]].map(|vector| tensors_root(&layout, vector, 1));
 				let start = Start::Checkpoint { root: checkpoint_root(&params, &momentum, 0, 0), momentum };
@@ -164,12 +178,12 @@ fn main() {
 		})
 		.collect();
 	let times: Vec<(f64, f64)> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-	let longest = times.iter().map(|(time, _)| *time).fold(0.0, f64::max) / f64::from(steps);
+	let speed = per_step * f64::from(steps) / times.iter().map(|(time, _)| *time).fold(0.0, f64::max);
 	let waits: Vec<String> = times.iter().map(|(time, waited)| format!("{:.0}%", 100.0 * waited / time)).collect();
 	println!(
-		"{members} spans, a core each: {:.0} tokens/s, {:.2} times one machine's; {} bytes for each token and hop, and as many back; members wait {} of the time",
-		per_step / longest,
-		alone / longest,
+		"{members} spans: {speed:.0} tokens/s, {:.2} times one machine's, {:.2} of the ideal; {} bytes for each token and hop, and as many back; members wait {} of the time",
+		speed / alone,
+		speed / ideal,
 		4 * dim,
 		waits.join(", "),
 	);

@@ -80,10 +80,11 @@ pub enum JoinError {
 }
 
 impl Place {
-	/// The place of member `member` as workers take it, which all have to take the same way: sequence after sequence, with as many between both passes as there are
-	/// members.
+	/// The place of member `member` as workers take it, which all have to take the same way: sequence after sequence, with twice as many between both passes as
+	/// there are members, so that half of them may be under way between two members while each computes.
 	pub fn usual((model, train): (&ModelConfig, &TrainConfig), spans: Vec<Span>, member: usize, round: u32) -> Self {
-		let flying = spans.len().max(1);
+		let most = usize::try_from(train.batch).unwrap_or(usize::MAX);
+		let flying = spans.len().saturating_mul(2).clamp(1, most.max(1));
 		Self { model: model.clone(), train: train.clone(), spans, member, micro_batch: 1, flying, round }
 	}
 
