@@ -32,8 +32,11 @@ pub fn load(id: &str) -> Result<Box<dyn sc_service::ChainSpec>, String> {
 	Ok(Box::new(spec))
 }
 
+/// A preset's values come from the node's own copy of the runtime's source: to ask the compiled runtime for the same ones takes many seconds.
 fn from_preset(name: &str, id: &str, chain_type: ChainType, preset: &str) -> Result<ChainSpec, String> {
 	let wasm = WASM_BINARY.ok_or("this node was built without its runtime (SKIP_WASM_BUILD): build it again without that variable")?;
+	let values = genesis::preset(&preset.into()).ok_or_else(|| format!("the runtime has no preset `{preset}`"))?;
+	let values = serde_json::from_slice(&values).map_err(|error| format!("the values of the runtime's preset `{preset}`: {error}"))?;
 	let mut properties = sc_service::Properties::new();
 	properties.insert("tokenSymbol".into(), "NEURO".into());
 	properties.insert("tokenDecimals".into(), 12.into());
@@ -44,6 +47,6 @@ fn from_preset(name: &str, id: &str, chain_type: ChainType, preset: &str) -> Res
 		.with_chain_type(chain_type)
 		.with_protocol_id("neuro")
 		.with_properties(properties)
-		.with_genesis_config_preset_name(preset)
+		.with_genesis_config_patch(values)
 		.build())
 }

@@ -6,6 +6,7 @@ use neuroshard_node::{
 	patches::{
 		equivocation::{Announcements, Equivocations, Watch},
 		exporter,
+		genesis::Genesis,
 		gossip::Gossip,
 		last_peer::LastPeer,
 		listening::Listening,
@@ -96,11 +97,15 @@ pub fn partial(config: &Configuration, wasm_cache: Option<PathBuf>) -> Result<Pa
 	);
 	let started = Instant::now();
 	let executor = executor(config, cache);
-	let (client, backend, keystore_container, task_manager) = sc_service::new_full_parts::<Block, RuntimeApi, _>(
+	let backend = sc_service::new_db_backend(config.db_config())?;
+	let genesis = Genesis { spec: &*config.chain_spec, commit: !config.no_genesis(), backend: backend.clone(), executor: executor.clone() };
+	let (client, backend, keystore_container, task_manager) = sc_service::new_full_parts_with_genesis_builder::<Block, RuntimeApi, _, _>(
 		config,
 		telemetry.as_ref().map(|(_, telemetry)| telemetry.handle()),
 		executor,
-		Vec::new(),
+		backend,
+		genesis,
+		false,
 	)?;
 	let client = Arc::new(client);
 	// Asked of the runtime, which is compiled for that at the latest.
