@@ -16,7 +16,7 @@ use neuroshard_types::{
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 /// Memory of a worker beside its part of the model: its program and its threads, messages under way, and parts of files.
-const BESIDE: u64 = 288 << 20;
+const BESIDE: u64 = 96 << 20;
 /// Verifiers: with so many both claims of a round are drawn. One of them is the worker that has the memory for all, if it audits in memory, so that one of
 /// the two who are drawn for the quorum's work audits in files.
 const VERIFIERS: usize = 4;
