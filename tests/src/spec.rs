@@ -3,12 +3,10 @@
 use crate::{Ended, Error};
 use serde_json::Value;
 use std::{
-	collections::BTreeMap,
 	path::{Path, PathBuf},
 	process::Command,
 	time::Duration,
 };
-use tokio::sync::Mutex;
 
 /// Where a chain spec has the genesis of pallets.
 const GENESIS: &str = "/genesis/runtimeGenesis/patch";
@@ -16,29 +14,18 @@ const GENESIS: &str = "/genesis/runtimeGenesis/patch";
 /// The preset of an ordinary local network.
 pub(crate) const LOCAL: &str = "local";
 
-/// What nodes have printed, by their path and the preset: each computes the whole genesis for it, and prints the same every time.
-static EXPORTED: Mutex<BTreeMap<(PathBuf, String), Spec>> = Mutex::const_new(BTreeMap::new());
-
 /// A chain spec.
-#[derive(Clone)]
 pub(crate) struct Spec(Value);
 
 impl Spec {
-	/// That of `preset`, as `node` prints it when it is asked for the first time.
+	/// That of `preset`, as `node` prints it.
 	///
 	/// # Errors
 	/// [`Error::Command`] if the node prints none, [`Error::Setup`] if it is no JSON.
 	pub(crate) async fn export(node: &Path, preset: &str) -> Result<Self, Error> {
-		let mut exported = EXPORTED.lock().await;
-		let asked = (node.to_owned(), preset.to_owned());
-		if let Some(spec) = exported.get(&asked) {
-			return Ok(spec.clone());
-		}
 		let mut command = Command::new(node);
 		command.args(["export-chain-spec", "--chain", preset]);
-		let spec = Self::parse(&Ended::output_of(command).await?)?;
-		exported.insert(asked, spec.clone());
-		Ok(spec)
+		Self::parse(&Ended::output_of(command).await?)
 	}
 
 	/// The spec that `text` is.

@@ -3,7 +3,7 @@
 
 use codec::{Decode, Encode};
 use neuroshard_runtime::opaque::Block;
-use sc_chain_spec::{BuildGenesisBlock, ChainSpec, GenesisBlockBuilder};
+use sc_chain_spec::{json_merge, BuildGenesisBlock, ChainSpec, GenesisBlockBuilder};
 use sc_client_api::Backend;
 use sc_executor::RuntimeVersionOf;
 use serde::Deserialize;
@@ -77,25 +77,13 @@ impl Patched {
 		let defaults = defaults.ok_or("the chain spec's runtime has no values for genesis")?;
 		let mut config =
 			serde_json::from_slice(&defaults).map_err(|error| format!("its runtime's values for genesis are no JSON: {error}"))?;
-		merge(&mut config, patch);
+		json_merge(&mut config, patch);
 		let built = call("GenesisBuilder_build_state", &config.to_string().encode())?;
 		let built = Result::<(), String>::decode(&mut &built[..]).map_err(undecodable)?;
 		built.map_err(|error| format!("the chain spec's runtime does not take its genesis: {error}"))?;
 		let mut storage = state.into_storages();
 		storage.top.insert(CODE.to_vec(), code);
 		Ok(storage)
-	}
-}
-
-/// Puts `patch` over `config`: objects are merged, and everything else is replaced.
-fn merge(config: &mut Value, patch: Value) {
-	match (config, patch) {
-		(Value::Object(config), Value::Object(patch)) => {
-			for (name, value) in patch {
-				merge(config.entry(name).or_insert(Value::Null), value);
-			}
-		}
-		(config, patch) => *config = patch,
 	}
 }
 
@@ -136,12 +124,5 @@ mod tests {
 		let executor = sc_executor::WasmExecutor::<sp_io::SubstrateHostFunctions>::builder().build();
 		let error = storage(&spec(json!({ "disputes": { "clocks": 1 } })), &executor).unwrap_err();
 		assert!(error.contains("does not take its genesis") && error.contains("clocks"), "{error}");
-	}
-
-	#[test]
-	fn objects_are_merged_and_all_else_is_replaced() {
-		let mut config = json!({ "a": { "b": 1, "c": [1, 2] }, "d": 4 });
-		merge(&mut config, json!({ "a": { "c": [3], "e": null }, "f": { "g": 5 }, "d": { "h": 6 } }));
-		assert_eq!(config, json!({ "a": { "b": 1, "c": [3], "e": null }, "f": { "g": 5 }, "d": { "h": 6 } }));
 	}
 }

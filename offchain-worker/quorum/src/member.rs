@@ -81,7 +81,7 @@ pub enum JoinError {
 
 impl Place {
 	/// The place of member `member` as workers take it, which all have to take the same way: sequence after sequence, with twice as many between both passes as
-	/// there are members, so that half of them may be under way between two members while each computes.
+	/// there are members, at most all of a step, so that half of them may be under way between two members while each computes.
 	pub fn usual((model, train): (&ModelConfig, &TrainConfig), spans: Vec<Span>, member: usize, round: u32) -> Self {
 		let most = usize::try_from(train.batch).unwrap_or(usize::MAX);
 		let flying = spans.len().saturating_mul(2).clamp(1, most.max(1));
